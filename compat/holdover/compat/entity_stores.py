@@ -1,0 +1,414 @@
+"""The classic entity store classes, on a LangGraph store.
+
+One contract for all: a missing key gives the default, deleting one is quiet, an
+empty summary changes nothing, only `delete` deletes, and any string is a session
+id. Each method has an async twin.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import warnings
+from collections.abc import Iterator, Mapping, MutableMapping
+from typing import Any
+
+from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
+from pydantic import ConfigDict, PrivateAttr
+
+from holdover.compat.base import BaseEntityStore
+from holdover.compat.configuration import configuration
+from holdover.compat.journal import DEFAULT_HISTORY, History
+from holdover.compat.legacy_sqlite import LegacySqliteTable
+from holdover.compat.repository import LegacyPlace, Repository
+from holdover.compat.scope import DEFAULT_ROOT, DEFAULT_SESSION, Scope
+
+__all__ = ["BaseEntityStore", "InMemoryEntityStore", "SQLiteEntityStore"]
+
+logger = logging.getLogger("holdover.compat")
+_ENTITY = "entity"
+_PRIVATE_FILES = ("", ":memory:")
+
+
+@functools.cache
+def _warn_once(message: str) -> None:
+    warnings.warn(message, stacklevel=5)
+
+
+@functools.cache
+def _log_once(message: str, *arguments: str) -> None:
+    logger.warning(message, *arguments)
+
+
+class _StoreEntityStore(BaseEntityStore):
+    """The five methods and their twins, over a repository made at first use."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="ignore")
+
+    _repository: Repository | None = PrivateAttr(default=None)
+    _given: BaseStore | str | None = PrivateAttr(default=None)
+    _scope: Scope | None = PrivateAttr(default=None)
+    _history: History = PrivateAttr(default=DEFAULT_HISTORY)
+    _unsafe: bool = PrivateAttr(default=False)
+
+    @property
+    def base_store(self) -> BaseStore:
+        """The LangGraph store behind this object."""
+        return self._records().store
+
+    @property
+    def scope(self) -> Scope:
+        """The raw labels its records are kept under."""
+        return self._records().scope
+
+    @property
+    def repository(self) -> Repository:
+        """History, restore and forget are here: `repository.history("entity", …)`."""
+        return self._records()
+
+    def _records(self) -> Repository:
+        if self._repository is None:
+            self._repository = self._make_repository()
+        return self._repository
+
+    def _make_repository(self) -> Repository:
+        settings = configuration()
+        store = self._given if self._given is not None else settings.opened()
+        if isinstance(store, str):
+            from holdover.compat.stores.opening import open_store  # noqa: PLC0415
+
+            store = open_store(store)
+        return Repository(
+            store if store is not None else self._own_store(),
+            self._scope or Scope(*settings.scope, *self._own_scope()),
+            history=self._history,
+            redact=settings.redact,
+            legacy=self._legacy_place(),
+            unsafe=self._unsafe,
+        )
+
+    def _own_store(self) -> BaseStore:
+        return InMemoryStore()
+
+    def _own_scope(self) -> tuple[str, str]:
+        raise NotImplementedError
+
+    def _legacy_place(self) -> LegacyPlace | None:
+        return None
+
+    def get(self, key: str, default: str | None = None) -> str | None:
+        """The summary of an entity, or `default`."""
+        record = self._records().get(_ENTITY, _name(key))
+        return default if record is None else record.text
+
+    def set(self, key: str, value: str | None) -> None:
+        """Keep a summary; an empty one changes nothing."""
+        self._records().put(_ENTITY, _content(key, value))
+
+    def delete(self, key: str) -> None:
+        """Remove an entity, also from view of what the old place still holds."""
+        self._records().delete(_ENTITY, _name(key))
+
+    def exists(self, key: str) -> bool:
+        """Whether an entity is there."""
+        return self._records().exists(_ENTITY, _name(key))
+
+    def clear(self) -> None:
+        """Remove all entities of this session, and of no other."""
+        self._records().clear(_ENTITY)
+
+    async def aget(self, key: str, default: str | None = None) -> str | None:
+        """See `get`."""
+        record = await self._records().aget(_ENTITY, _name(key))
+        return default if record is None else record.text
+
+    async def aset(self, key: str, value: str | None) -> None:
+        """See `set`."""
+        await self._records().aput(_ENTITY, _content(key, value))
+
+    async def adelete(self, key: str) -> None:
+        """See `delete`."""
+        await self._records().adelete(_ENTITY, _name(key))
+
+    async def aexists(self, key: str) -> bool:
+        """See `exists`."""
+        return await self._records().aexists(_ENTITY, _name(key))
+
+    async def aclear(self) -> None:
+        """See `clear`."""
+        await self._records().aclear(_ENTITY)
+
+
+class InMemoryEntityStore(_StoreEntityStore):
+    """Entities in this process, or in a store.
+
+    Args:
+        store: A mapping keeps its classic meaning: the initial entities. A
+            `BaseStore` or an address keeps them there instead.
+        session_id: The session below `memory_store`, for a store.
+        scope: The whole scope instead, as raw labels.
+        history: How much of each entity's journal is kept.
+        unsafe: Accept a store that is known to lose data.
+        unknown: Anything else is named in a warning.
+    """
+
+    _entities: Any = PrivateAttr(default=None)
+    _session_id: str | None = PrivateAttr(default=None)
+
+    def __init__(
+        self,
+        store: Mapping[str, str | None] | BaseStore | str | None = None,
+        *,
+        session_id: str | None = None,
+        scope: Scope | tuple[str, ...] | str | None = None,
+        history: History = DEFAULT_HISTORY,
+        unsafe: bool = False,
+        **unknown: Any,
+    ) -> None:
+        super().__init__()
+        _warn_of(unknown, type(self))
+        self._session_id = session_id
+        self._scope = None if scope is None else Scope.of(scope)
+        self._history, self._unsafe = history, unsafe
+        if isinstance(store, BaseStore | str):
+            self._given = store
+            self._entities = _EntityView(self)
+        elif store is None and self._is_shared():
+            self._entities = _EntityView(self)
+        else:
+            self._entities = dict(store or {})
+
+    def _is_shared(self) -> bool:
+        """A configured store is used only under a session: else all would share it."""
+        named = self._session_id is not None or self._scope is not None
+        return named and configuration().store is not None
+
+    @property
+    def store(self) -> MutableMapping[str, str | None]:
+        """The entities as a mapping, whatever holds them."""
+        entities: MutableMapping[str, str | None] = self._entities
+        return entities
+
+    @store.setter
+    def store(self, entities: Mapping[str, str | None]) -> None:
+        self._entities = dict(entities)
+
+    def _own_scope(self) -> tuple[str, str]:
+        return DEFAULT_ROOT, self._session_id or DEFAULT_SESSION
+
+    @property
+    def _private(self) -> dict[str, str | None] | None:
+        return self._entities if isinstance(self._entities, dict) else None
+
+    def get(self, key: str, default: str | None = None) -> str | None:
+        """The summary of an entity, or `default`."""
+        private = self._private
+        return (
+            super().get(key, default) if private is None else private.get(key, default)
+        )
+
+    def set(self, key: str, value: str | None) -> None:
+        """Keep a summary; an empty one changes nothing."""
+        private = self._private
+        if private is None:
+            super().set(key, value)
+        elif value and value.strip():
+            private[key] = value
+
+    def delete(self, key: str) -> None:
+        """Remove an entity."""
+        private = self._private
+        if private is None:
+            super().delete(key)
+        else:
+            private.pop(key, None)
+
+    def exists(self, key: str) -> bool:
+        """Whether an entity is there."""
+        private = self._private
+        return super().exists(key) if private is None else key in private
+
+    def clear(self) -> None:
+        """Remove all entities."""
+        private = self._private
+        if private is None:
+            super().clear()
+        else:
+            private.clear()
+
+    async def aget(self, key: str, default: str | None = None) -> str | None:
+        """See `get`."""
+        return (
+            self.get(key, default)
+            if self._private is not None
+            else await super().aget(key, default)
+        )
+
+    async def aset(self, key: str, value: str | None) -> None:
+        """See `set`."""
+        if self._private is not None:
+            self.set(key, value)
+        else:
+            await super().aset(key, value)
+
+    async def adelete(self, key: str) -> None:
+        """See `delete`."""
+        if self._private is not None:
+            self.delete(key)
+        else:
+            await super().adelete(key)
+
+    async def aexists(self, key: str) -> bool:
+        """See `exists`."""
+        return (
+            self.exists(key)
+            if self._private is not None
+            else await super().aexists(key)
+        )
+
+    async def aclear(self) -> None:
+        """See `clear`."""
+        if self._private is not None:
+            self.clear()
+        else:
+            await super().aclear()
+
+
+class SQLiteEntityStore(_StoreEntityStore):
+    """Entities of a session that a classic `SQLiteEntityStore` kept in a file.
+
+    Without a store, LangGraph's tables are added to the file itself. The classic
+    table is only read: a name found there is taken over once.
+
+    Args:
+        session_id: Any string.
+        db_file: The classic file; with a store, only the place to read old data.
+        table_name: The classic table prefix; the root of the scope.
+        args: Not supported, as in the classic class.
+        store: A `BaseStore` or an address for `open_store`.
+        scope: The whole scope instead of `(table_name, session_id)`.
+        history: How much of each entity's journal is kept.
+        legacy: `"off"` never looks at the classic table.
+        unsafe: Accept a store that is known to lose data.
+        unknown: Anything else is named in a warning.
+    """
+
+    session_id: str = DEFAULT_SESSION
+    table_name: str = DEFAULT_ROOT
+    db_file: str = "entities.db"
+
+    _read_legacy: bool = PrivateAttr(default=True)
+
+    def __init__(
+        self,
+        session_id: str = DEFAULT_SESSION,
+        db_file: str = "entities.db",
+        table_name: str = DEFAULT_ROOT,
+        *args: Any,
+        store: BaseStore | str | None = None,
+        scope: Scope | tuple[str, ...] | str | None = None,
+        history: History = DEFAULT_HISTORY,
+        legacy: str = "",
+        unsafe: bool = False,
+        **unknown: Any,
+    ) -> None:
+        fields: dict[str, Any] = {
+            "session_id": session_id,
+            "db_file": str(db_file),
+            "table_name": table_name,
+        }
+        super().__init__(*args, **fields)
+        _warn_of(unknown, type(self))
+        self._given = store
+        self._scope = None if scope is None else Scope.of(scope)
+        self._history, self._unsafe = history, unsafe
+        self._read_legacy = (legacy or _environment_legacy()) != "off"
+        if session_id == DEFAULT_SESSION and scope is None:
+            _warn_once(
+                "SQLiteEntityStore without a session_id: every user of the session "
+                f"{DEFAULT_SESSION!r} shares its entities. Pass session_id=."
+            )
+
+    @property
+    def full_table_name(self) -> str:
+        """The name of the classic table."""
+        return f"{self.table_name}_{self.session_id}"
+
+    def _own_scope(self) -> tuple[str, str]:
+        return self.table_name, self.session_id
+
+    def _own_store(self) -> BaseStore:
+        if self.db_file in _PRIVATE_FILES:
+            return InMemoryStore()
+        from holdover.compat.stores.opening import open_store  # noqa: PLC0415
+
+        store = open_store(self.db_file)
+        _log_once(
+            "LangGraph's store tables are kept in %s, beside the classic tables, "
+            "which are only read.",
+            self.db_file,
+        )
+        return store
+
+    def _legacy_place(self) -> LegacyPlace | None:
+        if not self._read_legacy or self.db_file in _PRIVATE_FILES:
+            return None
+        return LegacySqliteTable(self.db_file, self.table_name, self.session_id)
+
+
+class _EntityView(MutableMapping[str, str | None]):
+    """The entities of a store as the dictionary that `.store` used to be."""
+
+    def __init__(self, owner: _StoreEntityStore) -> None:
+        self._owner = owner
+
+    def __getitem__(self, key: str) -> str | None:
+        record = self._owner.repository.get(_ENTITY, key)
+        if record is None:
+            raise KeyError(key)
+        return record.text
+
+    def __setitem__(self, key: str, value: str | None) -> None:
+        self._owner.set(key, value)
+
+    def __delitem__(self, key: str) -> None:
+        if not self._owner.repository.delete(_ENTITY, key):
+            raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return (record.name for record in self._owner.repository.records(_ENTITY))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+def _name(key: Any) -> str:
+    if isinstance(key, str):
+        return key
+    if key is None or isinstance(key, bytes):
+        raise TypeError(f"An entity's name must be a string, not {key!r}.")
+    return str(key)
+
+
+def _content(key: Any, value: Any) -> dict[str, Any]:
+    if isinstance(value, bytes | bytearray):
+        raise TypeError("An entity's summary must be text; decode the bytes first.")
+    # Numbers became text in the classic tables too.
+    text = "" if value is None else value if isinstance(value, str) else str(value)
+    return {"name": _name(key), "summary": text}
+
+
+def _warn_of(unknown: Mapping[str, Any], kind: type) -> None:
+    if unknown:
+        names = ", ".join(sorted(unknown))
+        _warn_once(f"{kind.__name__} does not know the argument(s) {names}; ignored.")
+
+
+def _environment_legacy() -> str:
+    import os  # noqa: PLC0415
+
+    return os.environ.get("HOLDOVER_LEGACY", "")

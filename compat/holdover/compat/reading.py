@@ -1,0 +1,281 @@
+"""What a scope's reads do: live records only, exactly its own, old data adopted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Protocol
+
+from langgraph.store.base import PutOp, SearchOp
+
+from holdover.compat import events, journal, marks, records, tombstones
+from holdover.compat.records import KINDS, Record
+from holdover.compat.scope import INTERNAL_ROOT, Scope, encode_key
+from holdover.compat.stores.backend import Call, Count, Page, Read, Search, Steps, Write
+from holdover.compat.stores.choosing import backend_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from langgraph.store.base import BaseStore
+
+    Redactor = Callable[[str, dict[str, Any]], dict[str, Any]]
+
+LABELS = (INTERNAL_ROOT, "labels")
+PAGE = 500
+
+
+class LegacyPlace(Protocol):
+    """Where a classic class kept its data; it is only read."""
+
+    def found(self) -> bool:
+        """Whether the old place exists."""
+        ...
+
+    def read(self, name: str) -> str | None:
+        """The old value of a name, or `None`."""
+        ...
+
+    def locator(self, name: str) -> str:
+        """Where that value is, as `meta.source.locator` says it."""
+        ...
+
+
+class Reading:
+    """The state of a repository, and the operations that read."""
+
+    def __init__(
+        self,
+        store: BaseStore,
+        scope: Scope | tuple[str, ...] | str,
+        *,
+        history: journal.History = journal.DEFAULT_HISTORY,
+        redact: Redactor | None = None,
+        legacy: LegacyPlace | None = None,
+        unsafe: bool = False,
+    ) -> None:
+        self.scope = Scope.of(scope)
+        self._labels = self.scope.encoded()
+        self._backend = backend_for(store, unsafe=unsafe)
+        self._bound = journal.Bound.of(history)
+        self._redact = redact
+        self._legacy = legacy
+        self._labelled = not self.scope.cut_labels()
+
+    @property
+    def store(self) -> BaseStore:
+        """The store itself."""
+        return self._backend.store
+
+    def namespace(self, kind: str) -> tuple[str, ...]:
+        """The namespace of one kind, as `store.search` takes it."""
+        return (*self._labels, KINDS[kind].label)
+
+    def _emit(self, name: str, count: int = 1) -> None:
+        if count:
+            events.emit(name, self.scope[0], count)
+
+    def _old_place(self) -> LegacyPlace | None:
+        place = self._legacy
+        return place if place is not None and place.found() else None
+
+    def _mark_pairs(self, kind: str, key: str) -> list[tuple[tuple[str, ...], str]]:
+        label = KINDS[kind].label
+        deleted = marks.deleted_namespace(self._labels, label)
+        return [
+            (marks.touched_namespace(self._labels, label), key),
+            (deleted, key),
+            (deleted, marks.SESSION),
+        ]
+
+    def _live(self, kind: str, key: str, value: Any, moment: str) -> Record | None:
+        """Read a value as a record, unless it expired or is not one."""
+        if value is None:
+            return None
+        record = records.read(kind, key, value)
+        if record is None:
+            self._emit("foreign_item")
+            return None
+        if record.expired(moment):
+            self._emit("expired")
+            return None
+        return record
+
+    def _get(
+        self, kind: str, name: str, recall: timedelta | None
+    ) -> Steps[Record | None]:
+        key = encode_key(name)
+        moment = records.timestamp(records.now())
+        place = self._old_place()
+        head = (self.namespace(kind), key)
+        if place is None:
+            (value,) = yield Read([head])
+            record = self._live(kind, key, value, moment)
+        else:
+            # Made before the marks are read: a deletion noted later overtakes it.
+            revision = records.new_revision()
+            value, touched, deleted, cleared = yield Read(
+                [head, *self._mark_pairs(kind, key)]
+            )
+            record = self._live(kind, key, value, moment)
+            if (
+                record
+                and _imported(record)
+                and (
+                    marks.overtakes(deleted, record.revision)
+                    if deleted
+                    else cleared and marks.overtakes(cleared, record.revision)
+                )
+            ):
+                record = None
+            elif value is None and not (touched or deleted or cleared):
+                record = yield from self._adopt(kind, name, key, revision, place)
+        if record and recall is not None and not record.foreign:
+            yield from self._extend(record, recall)
+        return record
+
+    def _adopt(
+        self, kind: str, name: str, key: str, revision: str, place: LegacyPlace
+    ) -> Steps[Record | None]:
+        """Take a name over from the old place, once."""
+        text = yield Call(lambda: place.read(name))
+        if not text:
+            return None
+        content = {"name": name, KINDS[kind].text: text}
+        if (yield from tombstones.any_there()):
+            keyring = yield from tombstones.read_keyring()
+            if (yield from tombstones.stopped(keyring, self.scope, kind, [content]))[0]:
+                self._emit("tombstoned")
+                return None
+        at = records.timestamp(records.now())
+        value = records.build(
+            kind,
+            content,
+            {
+                "revision": revision,
+                "status": "imported",
+                "recorded_at": at,
+                "source": {"kind": "adoption", "locator": place.locator(name)},
+            },
+        )
+        touched = marks.touched_namespace(self._labels, KINDS[kind].label)
+        put = self._backend.put_op
+        note = marks.mark("adopted", revision=revision, at=at)
+        index = list(KINDS[kind].index)
+        yield Write(
+            [
+                [
+                    *self._label_puts(),
+                    put(touched, key, note),
+                    put(self.namespace(kind), key, value, index),
+                ]
+            ]
+        )
+        self._emit("adopted")
+        return records.read(kind, key, value)
+
+    def _extend(self, record: Record, lifetime: timedelta) -> Steps[None]:
+        """Put the same revision with a later end."""
+        expires_at = records.timestamp(records.now() + lifetime)
+        value = dict(record.value)
+        value["meta"] = {**record.meta, "expires_at": expires_at}
+        put = self._backend.put_op(
+            self.namespace(record.kind),
+            record.key,
+            value,
+            list(KINDS[record.kind].index),
+            minutes(lifetime),
+        )
+        yield Write([[put]])
+
+    def _get_many(self, kind: str, names: Sequence[str]) -> Steps[list[Record | None]]:
+        if self._old_place() is not None:
+            found = []
+            for name in names:
+                found.append((yield from self._get(kind, name, None)))
+            return found
+        keys = [encode_key(name) for name in names]
+        namespace = self.namespace(kind)
+        values = yield Read([(namespace, key) for key in keys])
+        moment = records.timestamp(records.now())
+        return [
+            self._live(kind, key, value, moment)
+            for key, value in zip(keys, values, strict=True)
+        ]
+
+    def _exists(self, kind: str, name: str) -> Steps[bool]:
+        return (yield from self._get(kind, name, None)) is not None
+
+    def _page(
+        self, kind: str, after: str | None, limit: int, *, reverse: bool
+    ) -> Steps[list[Record]]:
+        found: list[Record] = []
+        moment = records.timestamp(records.now())
+        while len(found) < limit:
+            wanted = limit - len(found)
+            entries = yield Page(self.namespace(kind), after, wanted, reverse)
+            for key, value in entries:
+                record = self._live(kind, key, value, moment)
+                if record:
+                    found.append(record)
+            if len(entries) < wanted:
+                break
+            after = entries[-1][0]
+        return found
+
+    def _count(self, kind: str) -> Steps[int]:
+        number: int = yield Count(self.namespace(kind))
+        return number
+
+    def _search(
+        self, kind: str, query: str | None, limit: int, where: dict[str, Any] | None
+    ) -> Steps[list[tuple[Record, float | None]]]:
+        namespace = self.namespace(kind)
+        wanted = limit
+        while True:
+            op = SearchOp(
+                namespace, where, limit=wanted, query=query, refresh_ttl=False
+            )
+            items = yield Search(op)
+            moment = records.timestamp(records.now())
+            found = []
+            for item in items:
+                # A store may answer with siblings and descendants.
+                if tuple(item.namespace) != namespace:
+                    continue
+                record = self._live(kind, item.key, item.value, moment)
+                if record:
+                    found.append((record, item.score))
+            if len(found) >= limit or len(items) < wanted:
+                return found[:limit]
+            wanted *= 4
+
+    def _label_puts(self) -> list[PutOp]:
+        """Keep the whole of every label that had to be shortened, once."""
+        if self._labelled:
+            return []
+        self._labelled = True
+        return [
+            self._backend.put_op(
+                LABELS,
+                encoded,
+                records.build(
+                    "label",
+                    {"label": raw},
+                    {"recorded_at": records.timestamp(records.now()), "source": {}},
+                ),
+            )
+            for encoded, raw in self.scope.cut_labels().items()
+        ]
+
+
+def minutes(lifetime: timedelta | None) -> float | None:
+    """A lifetime as every store keeps it: whole minutes, rounded up."""
+    if lifetime is None:
+        return None
+    return float(max(1, math.ceil(lifetime.total_seconds() / 60)))
+
+
+def _imported(record: Record) -> bool:
+    return record.meta.get("status") == "imported"

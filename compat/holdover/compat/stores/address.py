@@ -1,0 +1,72 @@
+"""Addresses of stores and sources: reading them, and showing them without secrets."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from holdover.compat.errors import AddressError
+
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.\-]*://")
+_FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*\Z")
+_SECRET_PARAMETER = re.compile(
+    r"(?i)\b((?:ssl)?password|passwd|pwd|secret|token|api_?key)=([^&\s]*)"
+)
+_MASK = "***"
+
+
+def resolve_env(address: str) -> str:
+    """Follow `env:NAME`, which keeps a password out of the command line.
+
+    Raises:
+        AddressError: The variable is not set or empty.
+    """
+    if not address.startswith("env:"):
+        return address
+    name = address[len("env:") :]
+    value = os.environ.get(name, "")
+    if not value:
+        raise AddressError(
+            f"The environment variable {name or '(no name)'} is not set.",
+            hint="Set it to an address, for example postgresql://user@host/db.",
+        )
+    return value
+
+
+def scheme_of(address: str) -> str:
+    """`"sqlite"` for a path, `"factory"` for `module:name`, else the URL's scheme."""
+    found = _SCHEME.match(address)
+    if found:
+        return found[0][:-3].lower()
+    return "factory" if _FACTORY.match(address) else "sqlite"
+
+
+def sqlite_path(address: str) -> str:
+    """The file of a bare path or of `sqlite:///relative`, `sqlite:////absolute`."""
+    if not _SCHEME.match(address):
+        return address
+    path = address.split("://", 1)[1]
+    if not path.startswith("/"):
+        raise AddressError(
+            f"{address!r} is not a SQLite address.",
+            hint="Write sqlite:///file.db, or sqlite:////absolute/file.db.",
+        )
+    if path == "/":
+        raise AddressError("The SQLite address names no file.")
+    return path[1:]
+
+
+def redact_url(address: str) -> str:
+    """The address with every password replaced, safe to print and to store."""
+    found = _SCHEME.match(address)
+    if not found or found[0].lower() == "sqlite://":
+        return address
+    rest = address[found.end() :]
+    # The last `@` ends the user part, also where a password holds `@`, `/` or `?`;
+    # where the two cannot be told apart, more is hidden rather than less.
+    place = rest.partition("?")[0]
+    userinfo, at, host = (place if "@" in place else rest).rpartition("@")
+    if at and ":" in userinfo:
+        hidden = len(userinfo) + 1
+        rest = userinfo.partition(":")[0] + f":{_MASK}@" + rest[hidden:]
+    return found[0] + _SECRET_PARAMETER.sub(rf"\1={_MASK}", rest)

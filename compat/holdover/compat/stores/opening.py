@@ -1,0 +1,183 @@
+"""`open_store`: one address, one store, opened once per process."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sqlite3
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
+
+from holdover.compat.errors import AddressError, MissingDependency, StoreUnavailable
+from holdover.compat.stores.address import (
+    redact_url,
+    resolve_env,
+    scheme_of,
+    sqlite_path,
+)
+
+_POSTGRES = ("postgresql", "postgres")
+_lock = threading.Lock()
+_opened: dict[tuple[str, str], BaseStore] = {}
+#: Stores of the parent process: closing them here would end its connections.
+_inherited: list[BaseStore] = []
+
+
+def _forget_after_fork() -> None:
+    global _lock  # noqa: PLW0603 - another thread may have held it when we forked
+    _lock = threading.Lock()
+    _inherited.extend(_opened.values())
+    _opened.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_after_fork)
+
+
+def open_store(
+    url: str, index: Mapping[str, Any] | None = None, *, setup: bool = True
+) -> BaseStore:
+    """Open the store at an address, or return the one this process has open.
+
+    Args:
+        url: `sqlite:///file` or a bare path, `postgresql://…`, `memory://`,
+            `module:factory` (a function that returns a `BaseStore`), `env:NAME`.
+            Every `memory://` store of a process is the same one.
+        index: LangGraph's `IndexConfig`, for a store that can be searched by
+            meaning.
+        setup: Create the store's tables if they are missing.
+
+    Raises:
+        AddressError: The address is not of a form listed above.
+        StoreUnavailable: It cannot be reached, opened or set up.
+        MissingDependency: An extra has to be installed first.
+    """
+    address = resolve_env(url)
+    memoised = (address, repr(sorted(index.items())) if index else "")
+    with _lock:
+        store = _opened.get(memoised)
+        if store is None:
+            store = _opened[memoised] = _open(address, index, setup=setup)
+        return store
+
+
+def close_stores() -> None:
+    """Close what `open_store` opened; a store still in use stops working."""
+    with _lock:
+        stores = list(_opened.values())
+        _opened.clear()
+    for store in stores:
+        close_store(store)
+
+
+def close_store(store: BaseStore) -> None:
+    """Close the connection or pool behind a store that `open_store` made."""
+    conn = getattr(store, "conn", None)
+    if conn is not None:
+        conn.close()
+
+
+def _open(address: str, index: Mapping[str, Any] | None, *, setup: bool) -> BaseStore:
+    scheme = scheme_of(address)
+    if scheme == "sqlite":
+        return open_sqlite(sqlite_path(address), index, setup=setup)
+    if scheme in _POSTGRES:
+        return _open_postgres(address, index, setup=setup)
+    if scheme == "memory":
+        return InMemoryStore(index=dict(index) if index else None)  # type: ignore[arg-type]
+    if scheme == "factory":
+        return _call_factory(address)
+    raise AddressError(
+        f"{redact_url(address)} is not an address of a store.",
+        hint="Give a path, sqlite:///FILE, postgresql://…, memory://, "
+        "module:factory or env:NAME.",
+    )
+
+
+def open_sqlite(
+    path: str, index: Mapping[str, Any] | None = None, *, setup: bool = True
+) -> BaseStore:
+    """Open a store in a file, which is created if need be."""
+    from holdover.compat.stores import sqlite  # noqa: PLC0415 - loads sqlite-vec
+
+    if os.path.isdir(path):  # noqa: PTH112
+        raise AddressError(f"{path} is a folder.", hint="Name a file in it.")
+    try:
+        conn = sqlite.connect(path)
+        sqlite.check_columns(conn, path)
+        if setup:
+            sqlite.ensure_schema(conn, vectors=bool(index))
+    except sqlite3.Error as error:
+        raise StoreUnavailable(
+            f"{path} cannot be opened as a store: {error}.",
+            hint="Check the folder, its rights and the free space.",
+        ) from error
+    store = sqlite.HoldoverSqliteStore(conn, index=dict(index) if index else None)
+    if index:
+        _load_vectors(store)
+    elif setup:
+        store.is_setup = True
+    return store
+
+
+def _load_vectors(store: Any) -> None:
+    try:
+        store.setup()
+    except AttributeError as error:
+        raise MissingDependency(
+            "This Python's sqlite3 cannot load extensions, which an index in SQLite "
+            "needs.",
+            hint="Use a Python built with --enable-loadable-sqlite-extensions, or a "
+            "PostgreSQL store.",
+        ) from error
+
+
+def _open_postgres(
+    address: str, index: Mapping[str, Any] | None, *, setup: bool
+) -> BaseStore:
+    try:
+        from holdover.compat.stores import postgres  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise MissingDependency(
+            "PostgreSQL needs packages that are not installed.",
+            hint="Run: pip install 'holdover[postgres]'",
+        ) from error
+    from langgraph.store.postgres import PostgresStore  # noqa: PLC0415
+
+    # A first connection finds out at once what a pool would retry for long.
+    postgres.connect(address).close()
+    pool = postgres.open_pool(address)
+    store = PostgresStore(pool, index=dict(index) if index else None)  # type: ignore[arg-type]
+    try:
+        if setup:
+            postgres.ensure_schema(store, address)
+    except BaseException:
+        pool.close()
+        raise
+    return store
+
+
+def _call_factory(address: str) -> BaseStore:
+    module, _, name = address.partition(":")
+    try:
+        factory = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise AddressError(
+            f"{address} cannot be imported: {error}.",
+            hint="Write module:function, importable from here (set PYTHONPATH).",
+        ) from error
+    store = (
+        factory()
+        if callable(factory) and not isinstance(factory, BaseStore)
+        else factory
+    )
+    if not isinstance(store, BaseStore):
+        raise AddressError(
+            f"{address} returned a {type(store).__name__}, not a BaseStore.",
+            hint="It must return a ready store.",
+        )
+    return store

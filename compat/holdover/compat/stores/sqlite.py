@@ -1,0 +1,395 @@
+"""SQLite: a store that cannot wedge, its schema, and direct reads and writes."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+from langgraph.store.base import Op, PutOp, Result, SearchItem, SearchOp
+from langgraph.store.sqlite import AsyncSqliteStore, SqliteStore
+
+from holdover.compat.errors import StoreUnavailable, StoreUnsuitable
+from holdover.compat.stores.backend import (
+    AsyncPlainBackend,
+    Backend,
+    Namespace,
+    Pair,
+    Value,
+)
+
+BUSY_SECONDS = 30.0
+PUT = (
+    "INSERT OR REPLACE INTO store "
+    "(prefix, key, value, created_at, updated_at, expires_at, ttl_minutes) "
+    "VALUES (?, ?, ?, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP, ?, ?)"
+)
+_GET = "SELECT value FROM store WHERE prefix = ? AND key = ?"
+_DELETE = "DELETE FROM store WHERE prefix = ? AND key = ?"
+_COUNT = "SELECT count(*) FROM store WHERE prefix = ?"
+_OLDER = "SELECT key FROM store WHERE prefix = ? ORDER BY key DESC LIMIT -1 OFFSET ?"
+_COLUMN_ADDED = re.compile(r"ADD COLUMN (\w+)")
+#: The tables of a LangGraph store; a legacy file may not have its own by that name.
+STORE_TABLES = frozenset(
+    {"store", "store_migrations", "store_vectors", "vector_migrations"}
+)
+
+
+class HoldoverSqliteStore(SqliteStore):
+    """LangGraph's `SqliteStore` on a connection that survives a lock timeout.
+
+    The stock store commits in a `finally`: after one failed commit it stays inside
+    a transaction and refuses every later call, and a batch that failed half-way
+    keeps its first half. Here a failed batch is rolled back, a batch with writes
+    takes the write lock first, and the async methods run in a thread.
+    """
+
+    def __init__(self, conn: sqlite3.Connection, **options: Any) -> None:
+        super().__init__(conn, **options)
+        self._writing = threading.local()
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Execute a batch; all of it or, where it raises, nothing."""
+        ops = list(ops)
+        self._writing.now = any(isinstance(op, PutOp) for op in ops)
+        try:
+            return super().batch(ops)
+        finally:
+            self._writing.now = False
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """Execute a batch in a thread."""
+        return await asyncio.to_thread(self.batch, list(ops))
+
+    @contextmanager
+    def _cursor(self, *, transaction: bool = True) -> Iterator[sqlite3.Cursor]:
+        if not self.is_setup:
+            self.setup()
+        with self.lock:
+            if not transaction:
+                yield self.conn.cursor()
+                return
+            writing = getattr(self._writing, "now", False)
+            with _transaction(self.conn, "IMMEDIATE" if writing else "DEFERRED"):
+                yield self.conn.cursor()
+
+
+@contextmanager
+def _transaction(conn: sqlite3.Connection, mode: str) -> Iterator[None]:
+    conn.execute(f"BEGIN {mode}")
+    try:
+        yield
+        conn.execute("COMMIT")
+    finally:
+        if conn.in_transaction:
+            conn.rollback()
+
+
+def connect(path: str, *, read_only: bool = False) -> sqlite3.Connection:
+    """Open a store's file as the store needs it; a new file gets a write-ahead log.
+
+    An existing file keeps its journal mode: other programs may rely on it.
+    """
+    conn = sqlite3.connect(
+        path, check_same_thread=False, isolation_level=None, timeout=BUSY_SECONDS
+    )
+    try:
+        if read_only:
+            conn.execute("PRAGMA query_only=ON")
+            return conn
+        conn.execute("PRAGMA foreign_keys=ON")
+        if not conn.execute("PRAGMA page_count").fetchone()[0]:
+            conn.execute("PRAGMA journal_mode=WAL")
+        if conn.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+            conn.execute("PRAGMA synchronous=NORMAL")
+    except BaseException:
+        conn.close()
+        raise
+    return conn
+
+
+def ensure_schema(conn: sqlite3.Connection, *, vectors: bool) -> None:
+    """Create the store's own schema, or complete one whose set-up was killed.
+
+    The stock set-up runs statement by statement and records each step after it, so
+    that a kill in between makes its next `ALTER TABLE` fail for good. Here it is
+    one transaction, and a column that is already there counts as added.
+    """
+    plans = [("store_migrations", SqliteStore.MIGRATIONS)]
+    if vectors:
+        plans.append(("vector_migrations", SqliteStore.VECTOR_MIGRATIONS))
+    if all(_version(conn, table) == len(steps) - 1 for table, steps in plans):
+        return
+    with _transaction(conn, "IMMEDIATE"):
+        for table, steps in plans:
+            conn.execute(
+                f"CREATE TABLE IF NOT EXISTS {table} (\n"
+                "                    v INTEGER PRIMARY KEY\n                )"
+            )
+            for v in range(_version(conn, table) + 1, len(steps)):
+                added = _COLUMN_ADDED.search(steps[v])
+                if not (added and added[1] in _columns(conn)):
+                    conn.execute(steps[v])
+                conn.execute(f"INSERT INTO {table} (v) VALUES (?)", (v,))  # noqa: S608
+
+
+def has_schema(conn: sqlite3.Connection) -> bool:
+    """Whether the file holds a store, complete enough to read."""
+    return "expires_at" in _columns(conn)
+
+
+def _columns(conn: sqlite3.Connection) -> set[str]:
+    return {row[1] for row in conn.execute("PRAGMA table_info(store)")}
+
+
+def _version(conn: sqlite3.Connection, table: str) -> int:
+    try:
+        row = conn.execute(f"SELECT max(v) FROM {table}").fetchone()  # noqa: S608
+    except sqlite3.OperationalError:
+        return -1
+    return -1 if row[0] is None else int(row[0])
+
+
+def check_columns(conn: sqlite3.Connection, path: str) -> None:
+    """Refuse a file whose own tables have the names a store needs.
+
+    Raises:
+        StoreUnsuitable: Such a table is there and is not LangGraph's.
+    """
+    foreign = []
+    for table in sorted(STORE_TABLES):
+        columns = {row[1] for row in conn.execute(f"PRAGMA table_info({table})")}
+        needed = {"v"} if table.endswith("migrations") else {"prefix", "key"}
+        if columns and not needed <= columns:
+            foreign.append(table)
+    if foreign:
+        raise StoreUnsuitable(
+            f"{path} has a table of its own named {', '.join(foreign)}, where a "
+            "LangGraph store would keep items.",
+            failed=tuple(foreign),
+            hint="Give a store in another file: store='sqlite:///memory.db'.",
+        )
+
+
+def needs_vectors(op: PutOp) -> bool:
+    """Whether a put has to be embedded."""
+    return op.value is not None and op.index is not False
+
+
+def expiry(ttl: float | None, moment: datetime) -> str | None:
+    """A TTL (minutes) as the store writes the moment it ends."""
+    if ttl is None:
+        return None
+    return (moment + timedelta(minutes=ttl)).isoformat(" ")
+
+
+class SqliteBackend(Backend):
+    """A `SqliteStore`, ours or the user's, by SQL on its own connection."""
+
+    atomic = True
+    max_puts = 6_500
+    store: SqliteStore
+
+    def _ready(self) -> sqlite3.Connection:
+        if not self.store.is_setup:
+            self.store.setup()
+        return self.store.conn
+
+    def value(self, prefix: str, key: str) -> Value | None:
+        """One value, by the shortest way."""
+        store = self.store
+        conn = store.conn if store.is_setup else self._ready()
+        with store.lock:
+            row = conn.execute(_GET, (prefix, key)).fetchone()
+        return None if row is None else orjson.loads(row[0])
+
+    def read(self, pairs: Sequence[Pair]) -> list[Value | None]:
+        """Read each key by the primary index."""
+        conn = self._ready()
+        found: list[Value | None] = []
+        with self.store.lock:
+            for namespace, key in pairs:
+                row = conn.execute(_GET, (".".join(namespace), key)).fetchone()
+                found.append(None if row is None else orjson.loads(row[0]))
+        return found
+
+    def write(self, groups: Sequence[Sequence[PutOp]]) -> None:
+        """Write as the store would, in one transaction; embedding is left to it."""
+        ops = [op for group in groups for op in group]
+        if self.store.index_config and any(map(needs_vectors, ops)):
+            for batch in self.batches(groups):
+                self._batch(batch)
+            return
+        last = {(op.namespace, op.key): op for op in ops}
+        moment = datetime.now(UTC)
+        puts, deletes = [], []
+        for (namespace, key), op in last.items():
+            prefix = ".".join(namespace)
+            if op.value is None:
+                deletes.append((prefix, key))
+                continue
+            value = orjson.dumps(op.value)
+            puts.append((prefix, key, value, expiry(op.ttl, moment), op.ttl))
+        conn = self._ready()
+        with self.store.lock, _transaction(conn, "IMMEDIATE"):
+            if deletes:
+                conn.executemany(_DELETE, deletes)
+            if puts:
+                conn.executemany(PUT, puts)
+
+    def _batch(self, batch: list[PutOp]) -> None:
+        try:
+            self.store.batch(batch)
+        except sqlite3.Error:
+            # A stock store stays inside the transaction whose commit failed.
+            with self.store.lock:
+                if self.store.conn.in_transaction:
+                    self.store.conn.rollback()
+            raise
+
+    def page(
+        self,
+        namespace: Namespace,
+        after: str | None,
+        limit: int,
+        reverse: bool,  # noqa: FBT001
+    ) -> list[tuple[str, Value]]:
+        """Read a range of the primary index."""
+        conn = self._ready()
+        with self.store.lock:
+            rows = conn.execute(*_page_query(namespace, after, limit, reverse=reverse))
+            return [(key, orjson.loads(value)) for key, value in rows]
+
+    def count(self, namespace: Namespace) -> int:
+        """Count by the index."""
+        conn = self._ready()
+        with self.store.lock:
+            return int(conn.execute(_COUNT, (".".join(namespace),)).fetchone()[0])
+
+    def older(self, namespace: Namespace, keep: int) -> list[str]:
+        """Read keys from the index alone."""
+        conn = self._ready()
+        with self.store.lock:
+            rows = conn.execute(_OLDER, (".".join(namespace), keep)).fetchall()
+        return [row[0] for row in rows]
+
+    def search(self, op: SearchOp) -> list[SearchItem]:
+        """Leave ranking to the store."""
+        return self.store.batch([op])[0]  # type: ignore[return-value]
+
+    def transient(self, error: BaseException) -> bool:
+        """Whether another connection held the lock."""
+        return _is_busy(error)
+
+    def translate(self, error: BaseException) -> BaseException:
+        """Name the file and what to do."""
+        return _translated(error)
+
+
+class AsyncSqliteBackend(AsyncPlainBackend):
+    """An `AsyncSqliteStore`, by SQL on its own connection."""
+
+    keyed = True
+    max_puts = 6_500
+    store: AsyncSqliteStore
+
+    async def read(self, pairs: Sequence[Pair]) -> list[Value | None]:
+        """Read each key by the primary index."""
+        found: list[Value | None] = []
+        async with self.store._cursor(transaction=False) as cur:  # noqa: SLF001
+            for namespace, key in pairs:
+                await cur.execute(_GET, (".".join(namespace), key))
+                row = await cur.fetchone()
+                found.append(None if row is None else orjson.loads(row[0]))
+        return found
+
+    async def write(self, groups: Sequence[Sequence[PutOp]]) -> None:
+        """Write by the store; undo the transaction a failed commit leaves open."""
+        for batch in self.batches(groups):
+            try:
+                await self.store.abatch(batch)
+            except sqlite3.Error:
+                async with self.store.lock:
+                    if self.store.conn.in_transaction:
+                        await self.store.conn.rollback()
+                raise
+
+    async def page(
+        self,
+        namespace: Namespace,
+        after: str | None,
+        limit: int,
+        reverse: bool,  # noqa: FBT001
+    ) -> list[tuple[str, Value]]:
+        """Read a range of the primary index."""
+        query = _page_query(namespace, after, limit, reverse=reverse)
+        async with self.store._cursor(transaction=False) as cur:  # noqa: SLF001
+            await cur.execute(*query)
+            return [(row[0], orjson.loads(row[1])) for row in await cur.fetchall()]
+
+    async def count(self, namespace: Namespace) -> int:
+        """Count by the index."""
+        async with self.store._cursor(transaction=False) as cur:  # noqa: SLF001
+            await cur.execute(_COUNT, (".".join(namespace),))
+            row = await cur.fetchone()
+        return int(row[0]) if row else 0
+
+    async def older(self, namespace: Namespace, keep: int) -> list[str]:
+        """Read keys from the index alone."""
+        async with self.store._cursor(transaction=False) as cur:  # noqa: SLF001
+            await cur.execute(_OLDER, (".".join(namespace), keep))
+            return [row[0] for row in await cur.fetchall()]
+
+    def transient(self, error: BaseException) -> bool:
+        """Whether another connection held the lock."""
+        return _is_busy(error)
+
+    def translate(self, error: BaseException) -> BaseException:
+        """Name the file and what to do."""
+        return _translated(error)
+
+
+def _page_query(
+    namespace: Namespace, after: str | None, limit: int, *, reverse: bool
+) -> tuple[str, tuple[Any, ...]]:
+    beyond, order = ("<", "DESC") if reverse else (">", "ASC")
+    where, start = (f"AND key {beyond} ?", (after,)) if after is not None else ("", ())
+    return (
+        f"SELECT key, value FROM store WHERE prefix = ? {where} "  # noqa: S608
+        f"ORDER BY key {order} LIMIT ?",
+        (".".join(namespace), *start, limit),
+    )
+
+
+def _is_busy(error: BaseException) -> bool:
+    return isinstance(error, sqlite3.OperationalError) and (
+        "locked" in str(error) or "busy" in str(error)
+    )
+
+
+_REMEDIES = (
+    ("readonly", "The file cannot be written.", "Give a store elsewhere with store=."),
+    ("disk is full", "The disk is full.", "Free some space and repeat."),
+    ("disk I/O", "The disk failed.", "Check the disk, then repeat."),
+    ("malformed", "The file is damaged.", "Restore it from a backup."),
+    ("not a database", "The file is not a SQLite database.", "Check the address."),
+    ("locked", "Another program held the lock too long.", "Stop it, then repeat."),
+    ("unable to open", "The file cannot be opened.", "Check the folder and rights."),
+)
+
+
+def _translated(error: BaseException) -> BaseException:
+    if not isinstance(error, sqlite3.Error):
+        return error
+    for part, sentence, hint in _REMEDIES:
+        if part in str(error):
+            unavailable = StoreUnavailable(sentence, hint=hint)
+            unavailable.__cause__ = error
+            return unavailable
+    return error

@@ -1,0 +1,232 @@
+"""What a scope's writes do: nothing is lost, nothing empty or unchanged is written."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Literal
+
+from langgraph.store.base import PutOp
+
+from holdover.compat import journal, marks, records, tombstones
+from holdover.compat.reading import Reading, minutes
+from holdover.compat.records import KINDS
+from holdover.compat.scope import encode_key
+from holdover.compat.stores.backend import Older, Page, Pair, Read, Steps, Write
+
+Outcome = Literal["written", "unchanged", "extended", "empty", "tombstoned"]
+Origin = Literal["chain", "migration", "adoption", "human", "agent"]
+
+# Records of these origins are already in the journal under their own revision.
+_SELF_JOURNALED = frozenset({"chain", "human", "agent"})
+_TRIM_ONE_IN = 16
+_TRIM_AT_MOST = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """What the records of one call have in common."""
+
+    kind: str
+    at: str
+    meta: Mapping[str, Any]
+    ttl: timedelta | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Next:
+    """What becomes of one content: its puts, and the value that is then there."""
+
+    outcome: Outcome
+    puts: list[PutOp]
+    value: Any
+
+
+class Writing(Reading):
+    """The operations that put records."""
+
+    def _put_many(
+        self,
+        kind: str,
+        contents: Sequence[Mapping[str, Any]],
+        *,
+        keys: Sequence[str] | None = None,
+        origin: Origin = "chain",
+        source: Mapping[str, Any] | None = None,
+        status: str = "inferred",
+        ttl: timedelta | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> Steps[list[Outcome]]:
+        given: list[dict[str, Any]] = [dict(content) for content in contents]
+        if self._redact:
+            given = [self._redact(kind, content) for content in given]
+        outcomes: list[Outcome] = [
+            "empty" if _empty(content.get(KINDS[kind].text)) else "written"
+            for content in given
+        ]
+        self._emit("empty_ignored", outcomes.count("empty"))
+        if "written" not in outcomes:
+            return outcomes
+        names = keys or [records.key_of(kind, content) for content in given]
+        item_keys = [encode_key(name) for name in names]
+
+        heads, noted, buried = yield from self._before_writing(kind, item_keys)
+        if buried:
+            keyring = yield from tombstones.read_keyring()
+            stopped = yield from tombstones.stopped(keyring, self.scope, kind, given)
+            outcomes = [
+                "tombstoned" if stop and outcome == "written" else outcome
+                for stop, outcome in zip(stopped, outcomes, strict=True)
+            ]
+            self._emit("tombstoned", outcomes.count("tombstoned"))
+
+        # The moment is taken after the reads, so that it follows what they found.
+        moment = records.now()
+        at = records.timestamp(moment)
+        common: dict[str, Any] = {"status": status, "recorded_at": at, **(meta or {})}
+        if ttl is not None:
+            common["expires_at"] = records.timestamp(moment + ttl)
+        common["source"] = {"kind": origin, **(source or {})}
+        write = _Write(kind, at, common, ttl)
+        groups: list[list[PutOp]] = []
+        for position, key in enumerate(item_keys):
+            if outcomes[position] != "written":
+                continue
+            head = heads[key]
+            following = self._successor(write, key, given[position], head)
+            outcomes[position] = following.outcome
+            if not following.puts:
+                continue
+            group = following.puts
+            if key not in noted:
+                noted.add(key)
+                group.insert(0, self._touched_put(kind, key, "set", following.value))
+            if following.outcome == "written" and head is not None:
+                group[:0] = yield from self._trimmed(kind, key)
+            groups.append(group)
+            # A second content for the same key in this call follows the first.
+            heads[key] = following.value
+        self._emit("unchanged", outcomes.count("unchanged"))
+        if groups:
+            groups[0][:0] = self._label_puts()
+            yield Write(groups)
+        return outcomes
+
+    def _before_writing(
+        self, kind: str, keys: Sequence[str]
+    ) -> Steps[tuple[dict[str, Any], set[str], bool]]:
+        """The heads, the keys that need no mark, and whether any tombstone exists."""
+        namespace = self.namespace(kind)
+        pairs: list[Pair] = [(tombstones.NAMESPACE, tombstones.ANY)]
+        pairs += [(namespace, key) for key in keys]
+        old_place = self._old_place() is not None
+        if old_place:
+            touched = marks.touched_namespace(self._labels, KINDS[kind].label)
+            pairs += [(touched, key) for key in keys]
+        buried, *values = yield Read(pairs)
+        heads = dict(zip(keys, values, strict=False))
+        noted = set(keys)
+        if old_place:
+            marked = zip(keys, values[len(keys) :], strict=True)
+            noted = {key for key, mark in marked if mark is not None}
+        return heads, noted, buried is not None
+
+    def _touched_put(self, kind: str, key: str, what: str, value: Any) -> PutOp:
+        meta = value["meta"]
+        note = marks.mark(what, revision=meta["revision"], at=meta["recorded_at"])
+        into = marks.touched_namespace(self._labels, KINDS[kind].label)
+        return self._backend.put_op(into, key, note)
+
+    def _head_put(self, write: _Write, key: str, value: Any) -> PutOp:
+        kind = KINDS[write.kind]
+        lifetime = minutes(write.ttl)
+        put = self._backend.put_op
+        return put((*self._labels, kind.label), key, value, list(kind.index), lifetime)
+
+    def _successor(
+        self, write: _Write, key: str, content: dict[str, Any], head: Any
+    ) -> _Next:
+        """What makes `content` the next head of `key`."""
+        kind = KINDS[write.kind]
+        ours = records.is_record(head, write.kind)
+        # Made first: in the journal, what is replaced stands before what replaces it.
+        replaced = records.new_revision()
+        meta: dict[str, Any] = {"revision": records.new_revision()}
+        extra: dict[str, Any] = {}
+        if ours:
+            known = frozenset(content) | {"name"}
+            extra, inner, outer = records.unknown_fields(head, known)
+            content = {**inner, **content}
+            meta |= outer
+            if parent := head.get("meta", {}).get("revision"):
+                meta["parent"] = replaced = parent
+        value = {
+            **extra,
+            **records.build(write.kind, content, {**meta, **write.meta}),
+        }
+        if ours and not records.is_expired(head.get("meta", {}), write.at):
+            same = records.content_hash(head) == value["meta"]["hash"]
+            if same:
+                return self._unchanged(write, key, head)
+        head_put = self._head_put(write, key, value)
+        if self._bound.off or (head is None and kind.append_only):
+            return _Next("written", [head_put], value)
+        into = journal.namespace(self._labels, kind.label, key)
+        put, lifetime = self._backend.put_op, minutes(write.ttl)
+        puts = [put(into, value["meta"]["revision"], value, ttl=lifetime)]
+        if head is not None and not self_journaled(head, write.kind):
+            entry = self._superseded(head, write.kind, write.at)
+            puts.append(put(into, replaced, entry, ttl=lifetime))
+        return _Next("written", [*puts, head_put], value)
+
+    def _unchanged(self, write: _Write, key: str, head: Any) -> _Next:
+        """Nothing to write, unless the lifetime begins anew."""
+        meta = dict(head.get("meta", {}))
+        if write.ttl is None and "expires_at" not in meta:
+            return _Next("unchanged", [], head)
+        meta.pop("expires_at", None)
+        if write.ttl is not None:
+            meta["expires_at"] = write.meta["expires_at"]
+        value = {**head, "meta": meta}
+        return _Next("extended", [self._head_put(write, key, value)], value)
+
+    def _superseded(self, head: Any, kind: str, at: str) -> Mapping[str, Any]:
+        """A head that is in no journal yet, as an entry."""
+        if records.is_record(head, kind) and head.get("meta", {}).get("revision"):
+            entry: Mapping[str, Any] = head
+            return entry
+        self._emit("foreign_item")
+        return journal.raw(head, at=at)
+
+    def _trimmed(self, kind: str, key: str) -> Steps[list[PutOp]]:
+        """Deletes of what the journal's bound no longer keeps, this write counted."""
+        # Where it means reading a whole journal, it is not done at every write.
+        if self._bound.off or (
+            not self._backend.keyed and random.randrange(_TRIM_ONE_IN)  # noqa: S311 - no secret
+        ):
+            return []
+        into = journal.namespace(self._labels, KINDS[kind].label, key)
+        oldest = self._bound.oldest(records.now())
+        if self._bound.keep is not None:
+            old = yield Older(into, max(0, self._bound.keep - 1))
+        elif oldest is not None:
+            entries = yield Page(into, oldest, _TRIM_AT_MOST, reverse=True)
+            old = [name for name, _ in entries]
+        else:
+            return []
+        self._emit("trimmed", len(old))
+        return [self._backend.put_op(into, name, None) for name in old]
+
+
+def _empty(text: Any) -> bool:
+    return text is None or (isinstance(text, str) and not text.strip())
+
+
+def self_journaled(head: Any, kind: str) -> bool:
+    """Whether a head was journaled when it was written, as chain writes are."""
+    if not records.is_record(head, kind):
+        return False
+    source = head.get("meta", {}).get("source")
+    return isinstance(source, Mapping) and source.get("kind") in _SELF_JOURNALED

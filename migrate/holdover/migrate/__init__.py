@@ -1,0 +1,1 @@
+"""Move what LangChain's classic memory left behind into a LangGraph store."""

@@ -1,0 +1,166 @@
+"""What every source promises: it is only read, in parts that can be copied alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, NamedTuple, Protocol
+
+Ambiguous = Literal["fail", "first", "last", "reject"]
+
+
+class SourceItem(NamedTuple):
+    """One record as a source holds it, before it has a place in a target.
+
+    `key` is the raw name (an entity's name); `content` is what a record of that
+    kind holds (`{"name": …, "summary": …}` for an entity) and is empty where only
+    keys were read. `ttl_ms` is the lifetime left in milliseconds, `None` for ever.
+    """
+
+    kind: str
+    root: str
+    session: str
+    key: str
+    content: dict[str, Any]
+    locator: str
+    position: int | None = None
+    created_at: datetime | None = None
+    ttl_ms: int | None = None
+    vector: Sequence[float] | None = None
+
+
+class Reject(NamedTuple):
+    """What could not be moved: a stable reason code, where it is, and a sentence."""
+
+    reason: str
+    locator: str
+    detail: str
+
+
+class Batch(NamedTuple):
+    """A slice of a partition; `cursor` (JSON) resumes after it, `expired` are gone."""
+
+    items: list[SourceItem]
+    rejects: list[Reject]
+    cursor: Any
+    expired: int = 0
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A part of a source that can be copied alone; `id` is the same in every run."""
+
+    id: str
+    spec: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Skipped(NamedTuple):
+    """An object of the source that is not ours to move, and why."""
+
+    name: str
+    why: str
+
+
+class Blocker(NamedTuple):
+    """Why nothing may be written yet, and what to add to the command."""
+
+    code: str
+    message: str
+    fix: str
+
+
+class AmbiguousKey(NamedTuple):
+    """A physical key that can be split in two ways; each reading: session, entity."""
+
+    locator: str
+    root: str
+    first: tuple[str, str]
+    last: tuple[str, str]
+
+
+@dataclass
+class Group:
+    """What one root holds of one kind."""
+
+    root: str
+    kind: str
+    sessions: int = 0
+    items: int = 0
+    bytes: int = 0
+    #: Lifetimes left: how many items live for ever, under an hour, a day, …
+    lifetimes: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Inventory:
+    """What a source holds, found by reading names and sizes, not contents.
+
+    Lists keep at most `SAMPLES` examples; the counts beside them are complete.
+    """
+
+    source: str
+    groups: list[Group] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    skipped_count: int = 0
+    ambiguous: list[AmbiguousKey] = field(default_factory=list)
+    ambiguous_count: int = 0
+    rejects: dict[str, int] = field(default_factory=dict)
+    blockers: list[Blocker] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+SAMPLES = 20
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How names of a source are read: see `holdover migrate --help`."""
+
+    roots: tuple[str, ...] = ("memory_store",)
+    sessions: frozenset[str] = frozenset()
+    session_pattern: str | None = None
+    kinds: frozenset[str] = frozenset({"entities"})
+    ambiguous: Ambiguous = "fail"
+    skip: frozenset[str] = frozenset()
+    #: Only the sessions named by `sessions`, `session_pattern` or the session map.
+    only_named: bool = False
+    #: Whole sessions, by hash; 1.0 is everything.
+    sample: float = 1.0
+
+
+class Source(Protocol):
+    """The reading end of a migration."""
+
+    #: The address without its password.
+    address: str
+    #: What the source is, for a person: "SQLite file", "Redis".
+    label: str
+
+    def inventory(self) -> Inventory:
+        """Look at everything once; raise a `SourceError` if it cannot be read."""
+        ...
+
+    def partitions(self) -> list[Partition]:
+        """The parts, in a stable order."""
+        ...
+
+    def read(
+        self, partition: Partition, cursor: Any = None, *, size: int = 10_000
+    ) -> Iterator[Batch]:
+        """Read a partition from after `cursor`, in the order it is stored."""
+        ...
+
+    def keys(
+        self, partition: Partition, *, size: int = 10_000
+    ) -> Iterator[list[SourceItem]]:
+        """Read names only: items with empty content."""
+        ...
+
+    def fetch(self, items: Sequence[SourceItem]) -> Batch:
+        """Read the values of items that `keys` returned; vanished ones are left out."""
+        ...
+
+    def close(self) -> None:
+        """Give back connections and temporary files."""
+        ...

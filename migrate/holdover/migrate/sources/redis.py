@@ -1,0 +1,170 @@
+"""Entities that `RedisEntityStore` left in Redis."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from holdover.migrate.sources.base import Partition, Reject
+from holdover.migrate.sources.batching import Pace, Rows, make_item
+from holdover.migrate.sources.naming import Names, Split
+from holdover.migrate.sources.redis_census import GONE, take_census
+from holdover.migrate.sources.redis_spool import Spool
+from holdover.migrate.sources.redis_wire import Wire, packed, packed_each
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from redis import Redis
+
+    from holdover.migrate.sources.base import (
+        Batch,
+        Inventory,
+        ReadOptions,
+        SourceItem,
+    )
+
+_AT_ONCE = 1000
+_SCAN_COUNT = b"1000"
+_GLOB = str.maketrans({letter: f"\\{letter}" for letter in "\\*?[]^-"})
+_AGAIN = 3  # how often a key is asked for that was made while it was read
+
+_Wanted = tuple[bytes, Split, str]
+
+
+class RedisSource:
+    """One database of a Redis as a source; connected when it is first looked at.
+
+    Keys come in byte order, so a session's entities come together. A key that is not
+    a string is a reject, unless `inventory` has seen and listed it before.
+
+    Args:
+        address: A `redis://`, `rediss://` or `unix://` URL, or a ready client (of
+            which only the settings are used).
+        options: How its names are read.
+    """
+
+    label = "Redis"
+
+    def __init__(self, address: str | Redis, options: ReadOptions) -> None:
+        self._wire = Wire(address)
+        self.address = self._wire.address
+        self._options = options
+        self._names = Names(options)
+        self._prefix = f"redis:{self._wire.db}:"
+        self._spool: Spool | None = None
+        self._pace = Pace(_AT_ONCE)
+
+    def inventory(self) -> Inventory:
+        """Scan once and count; raises a `SourceUnavailable`."""
+        return take_census(self._wire, self._scan(), self._names, self._options)
+
+    def partitions(self) -> list[Partition]:
+        """The whole database: its keys can only be listed from the beginning."""
+        return [Partition("entities")] if "entities" in self._options.kinds else []
+
+    def read(
+        self,
+        partition: Partition,  # noqa: ARG002 - there is one
+        cursor: Any = None,  # noqa: ARG002 - a scan starts from the beginning
+        *,
+        size: int = 10_000,
+    ) -> Iterator[Batch]:
+        """Read values and lifetimes of all keys that the last scan found."""
+        rows = Rows()
+        for page in self._pages():
+            wanted = self._wanted(page, rows)
+            while wanted:
+                room = min(self._pace.records, size - rows.count)
+                if room <= 0 or rows.full:
+                    yield rows.batch()
+                    rows = Rows()
+                    continue
+                self._take(wanted[:room], rows)
+                wanted = wanted[room:]
+        if rows.count:
+            yield rows.batch()
+
+    def keys(
+        self,
+        partition: Partition,  # noqa: ARG002 - there is one
+        *,
+        size: int = 10_000,
+    ) -> Iterator[list[SourceItem]]:
+        """Give the names that the last scan found."""
+        items: list[SourceItem] = []
+        for page in self._pages():
+            items += [
+                _item(split, locator, {}, None)
+                for _, split, locator in self._wanted(page, Rows())
+            ]
+            while len(items) >= size:
+                yield items[:size]
+                items = items[size:]
+        if items:
+            yield items
+
+    def fetch(self, items: Sequence[SourceItem]) -> Batch:
+        """Read the values and lifetimes of these items."""
+        rows = Rows()
+        wanted = [
+            (
+                f"{item.root}:{item.session}:{item.key}".encode(),
+                Split(item.root, item.session, item.key),
+                item.locator,
+            )
+            for item in items
+        ]
+        while wanted:
+            room = self._pace.records
+            self._take(wanted[:room], rows)
+            wanted = wanted[room:]
+        return rows.batch()
+
+    def close(self) -> None:
+        """Close the connection and give the disk space of the spool back."""
+        self._wire.close()
+        if self._spool is not None:
+            self._spool.close()
+            self._spool = None
+
+    def _scan(self) -> Spool:
+        if self._spool is not None:
+            self._spool.close()
+        self._spool = spool = Spool()
+        if "entities" in self._options.kinds:
+            for root in _outermost(self._options.roots):
+                pattern = f"{root.translate(_GLOB)}:*"
+                cursor = b"0"
+                while True:
+                    cursor, keys = self._wire.ask(
+                        "SCAN", cursor, "MATCH", pattern, "COUNT", _SCAN_COUNT
+                    )
+                    spool.add(keys)
+                    if cursor == b"0":
+                        break
+        spool.seal()
+        return spool
+
+    def _pages(self) -> Iterator[list[bytes]]:
+        return (self._spool or self._scan()).pages()
+
+    def _wanted(self, page: list[bytes], rows: Rows) -> list[_Wanted]:
+        """Split the keys of a page and leave out what is not to be read."""
+        wanted: list[_Wanted] = []
+        names, prefix = self._names, self._prefix
+        for key in page:
+            try:
+                text = key.decode()
+            except UnicodeDecodeError:
+                locator = prefix + key.decode(errors="backslashreplace")
+                rows.rejects.append(
+                    Reject("not-utf8", locator, "The key is not UTF-8.")
+                )
+                continue
+            split = names.split(text)
+            if type(split) is Split:
+                if names.selects_all or names.selects(split.session):
+                    wanted.append((key, split, prefix + text))
+            elif not isinstance(split, tuple):
+                continue
+        return wanted

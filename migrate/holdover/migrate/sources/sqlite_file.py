@@ -1,0 +1,261 @@
+"""Opens a SQLite file so that reading it leaves no trace.
+
+A file is read where it lies when SQLite can do that without writing beside it. Else
+(a hot journal; write-ahead logging without its `-shm` or `-wal`, which SQLite would
+create) it is copied with its companions to a temporary folder and recovered there.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import stat
+import sys
+import tempfile
+import time
+import weakref
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from holdover.migrate.errors import (
+    SourceDamaged,
+    SourceError,
+    SourceNotFound,
+    SourceUnavailable,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_MAGIC = b"SQLite format 3\x00"
+_HEADER = 100
+_WAL_VERSION = b"\x02\x02"  # header bytes 18 and 19
+_COPY_TRIES = 5
+_PAUSE = 0.05
+# Where SQLite's Unix locks lie: a reader holds a shared lock on this range.
+_SHARED_FIRST, _SHARED_SIZE = 0x40000002, 510
+
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_NO_TRACE = "mode=ro&readonly_shm=1"  # without readonly_shm a -shm is created
+
+
+def source_error(error: sqlite3.Error, path: Path) -> SourceError:
+    """Say in one sentence what SQLite's error means for the file at `path`."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    primary = code & 0xFF
+    name = getattr(error, "sqlite_errorname", type(error).__name__)
+    if primary in _DAMAGED or code == sqlite3.SQLITE_IOERR_SHORT_READ:
+        return damaged(path, name)
+    if primary in _LOCKED:
+        return locked(path)
+    if primary == sqlite3.SQLITE_FULL:
+        return SourceUnavailable(
+            f"{path} cannot be read: the disk is full.",
+            hint="Free some space, or set TMPDIR to another disk.",
+        )
+    return SourceUnavailable(
+        f"{path} cannot be read ({name}).",
+        hint="Check the permissions of the file and its folder.",
+    )
+
+
+def damaged(path: Path, finding: str) -> SourceDamaged:
+    """Say that a file's content is broken."""
+    return SourceDamaged(
+        f"{path} is damaged or incomplete ({finding}).",
+        hint="Restore it from a backup, or recover it with `sqlite3 FILE .recover`.",
+    )
+
+
+def locked(path: Path) -> SourceUnavailable:
+    """Say that another process keeps readers out."""
+    return SourceUnavailable(
+        f"{path} is locked: another process holds an exclusive lock on it.",
+        hint="Stop that process or let it finish its transaction, then run again.",
+    )
+
+
+class SqliteFile:
+    """A SQLite file, opened at the first use of `connection`."""
+
+    def __init__(self, path: Path, *, timeout: float = 30.0) -> None:
+        self.path = path
+        self.copied = False
+        self.empty = False
+        #: The header says write-ahead logging, and there is no -wal file.
+        self.wal_missing = False
+        self._timeout = timeout
+        self._connection: sqlite3.Connection | None = None
+        self._discard: Callable[[], object] = lambda: None
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The open file, in autocommit mode; raises a `SourceError`."""
+        if self._connection is None:
+            self._connection = self._open()
+        return self._connection
+
+    def close(self) -> None:
+        """Close the file and remove its copy."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        self._discard()
+
+    def _open(self) -> sqlite3.Connection:
+        # The companions of a symbolic link lie beside what it points to.
+        real = Path(os.path.realpath(self.path))
+        header = self._header(real)
+        if header and header[:16] != _MAGIC[: len(header)]:
+            raise SourceNotFound(
+                f"{self.path} is not a SQLite database.",
+                hint="If it is encrypted, decrypt a copy of it first.",
+            )
+        self.empty = not header
+        wal = _beside(real, "-wal").exists()
+        logged = header[18:20] == _WAL_VERSION
+        self.wal_missing = logged and not wal
+        if self.empty:
+            in_place = not _beside(real, "-journal").exists() and not wal
+        elif wal:
+            in_place = _beside(real, "-shm").exists()
+        else:
+            in_place = not logged
+        if in_place:
+            try:
+                return self._connect(real, _NO_TRACE)
+            except sqlite3.Error as error:
+                primary = getattr(error, "sqlite_errorcode", 0) & 0xFF
+                if primary not in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}:
+                    raise source_error(error, self.path) from None
+        return self._open_copy(real)
+
+    def _header(self, real: Path) -> bytes:
+        try:
+            if not stat.S_ISREG(real.stat().st_mode):
+                raise SourceNotFound(
+                    f"{self.path} is not a file.", hint="Name a SQLite database file."
+                )
+            # Closing this drops locks that this process holds on the file, so it
+            # comes before SQLite opens it, never after.
+            with real.open("rb") as file:
+                return file.read(_HEADER)
+        except FileNotFoundError:
+            raise SourceNotFound(
+                f"{self.path} does not exist.", hint="Check the path."
+            ) from None
+        except OSError as error:
+            raise self._unreadable(error) from None
+
+    def _unreadable(self, error: OSError) -> SourceUnavailable:
+        return SourceUnavailable(
+            f"{self.path} cannot be read: {os.strerror(error.errno or 0).lower()}.",
+            hint="Check the permissions of the file and its folder, and free disk.",
+        )
+
+    def _connect(self, file: Path, parameters: str) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            f"{file.as_uri()}?{parameters}",
+            uri=True,
+            timeout=self._timeout,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            # The first look takes the locks and finds a hot journal.
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _open_copy(self, real: Path) -> sqlite3.Connection:
+        folder = Path(tempfile.mkdtemp(prefix="holdover-"))
+        self._discard = weakref.finalize(self, shutil.rmtree, folder, True)  # noqa: FBT003 - ignore_errors
+        copy = folder / "source.db"
+        try:
+            self._copy(real, copy)
+        except OSError as error:
+            raise self._unreadable(error) from None
+        try:
+            connection = self._connect(copy, "mode=rw")
+        except sqlite3.Error as error:
+            raise source_error(error, self.path) from None
+        try:
+            finding = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+            connection.execute("PRAGMA query_only=1")
+        except sqlite3.Error as error:
+            connection.close()
+            raise source_error(error, self.path) from None
+        if finding != "ok":
+            connection.close()
+            raise damaged(self.path, "its copy fails the check of SQLite")
+        self.copied = True
+        return connection
+
+    def _copy(self, real: Path, copy: Path) -> None:
+        """Copy a file and what a recovery needs, all of one moment."""
+        deadline = time.monotonic() + self._timeout
+        for _ in range(_COPY_TRIES):
+            before = _state(real)
+            with real.open("rb") as source:
+                while not _share(source):
+                    if time.monotonic() >= deadline:
+                        raise locked(self.path)
+                    time.sleep(_PAUSE)
+                # Through this handle: closing another one would drop the lock.
+                with copy.open("wb") as target:
+                    shutil.copyfileobj(source, target, 1 << 20)
+                # The -shm is left out: SQLite makes it anew from the -wal.
+                for suffix in ("-wal", "-journal"):
+                    _beside(copy, suffix).unlink(missing_ok=True)
+                    with suppress(FileNotFoundError):
+                        shutil.copyfile(_beside(real, suffix), _beside(copy, suffix))
+            if _state(real) == before:
+                return
+            time.sleep(_PAUSE)
+        raise SourceUnavailable(
+            f"{self.path} keeps changing while it is copied.",
+            hint="Stop the application that writes to it, then run again.",
+        )
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name + suffix)
+
+
+def _state(path: Path) -> list[tuple[int, int, int] | None]:
+    """Describe a file and its companions so that any write between shows."""
+    states: list[tuple[int, int, int] | None] = []
+    for suffix in ("", "-wal", "-journal"):
+        try:
+            status = _beside(path, suffix).stat()
+        except FileNotFoundError:
+            states.append(None)
+        else:
+            states.append((status.st_ino, status.st_size, status.st_mtime_ns))
+    return states
+
+
+if sys.platform == "win32":
+
+    def _share(_file: BinaryIO) -> bool:
+        return True  # an exclusive lock makes the read itself fail
+
+else:
+    import fcntl
+
+    def _share(file: BinaryIO) -> bool:
+        """Take a reader's lock, which keeps a rollback writer from the pages."""
+        try:
+            fcntl.lockf(
+                file, fcntl.LOCK_SH | fcntl.LOCK_NB, _SHARED_SIZE, _SHARED_FIRST
+            )
+        except BlockingIOError:
+            return False
+        except PermissionError:  # what some systems say instead
+            return False
+        return True
