@@ -186,9 +186,9 @@ class Erasing(Writing):
         digests: list[str] = []
         items = revisions = 0
         if whole:
-            digests += keyring.of_scope(self.scope)
+            digests += keyring.of_scope(self._labels)
         elif name is not None:
-            digests += keyring.of_name(self.scope, kind or "", name)
+            digests += keyring.of_name(self._labels, kind or "", name)
         # The tombstones first: a kill in between leaves nothing that can come back.
         yield Write([self._tombstones(digests, at)])
         for one in KINDS if whole else [kind or ""]:
@@ -238,9 +238,9 @@ class Erasing(Writing):
                     kept = value["content"]["value"]
                 record = records.read(kind, key, kept)
                 if record and record.content.get("name") is not None:
-                    digests += keyring.of_record(self.scope, record)
+                    digests += keyring.of_record(self._labels, record)
                 elif record and record.text:
-                    digests += keyring.of_record(self.scope, record)
+                    digests += keyring.of_record(self._labels, record)
             group = self._tombstones(digests, at)
             group += [put(into, revision, None) for revision, _ in entries]
             group += [

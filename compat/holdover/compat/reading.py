@@ -145,7 +145,9 @@ class Reading:
         content = {"name": name, KINDS[kind].text: text}
         if (yield from tombstones.any_there()):
             keyring = yield from tombstones.read_keyring()
-            if (yield from tombstones.stopped(keyring, self.scope, kind, [content]))[0]:
+            if (yield from tombstones.stopped(keyring, self._labels, kind, [content]))[
+                0
+            ]:
                 self._emit("tombstoned")
                 return None
         at = records.timestamp(records.now())

@@ -75,7 +75,7 @@ class Writing(Reading):
         heads, noted, buried = yield from self._before_writing(kind, item_keys)
         if buried:
             keyring = yield from tombstones.read_keyring()
-            stopped = yield from tombstones.stopped(keyring, self.scope, kind, given)
+            stopped = yield from tombstones.stopped(keyring, self._labels, kind, given)
             outcomes = [
                 "tombstoned" if stop and outcome == "written" else outcome
                 for stop, outcome in zip(stopped, outcomes, strict=True)

@@ -52,6 +52,8 @@ class HoldoverSqliteStore(SqliteStore):
 
     def __init__(self, conn: sqlite3.Connection, **options: Any) -> None:
         super().__init__(conn, **options)
+        # Reentrant: who holds a transaction open may read through the store.
+        self.lock = threading.RLock()  # type: ignore[assignment]
         self._writing = threading.local()
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
@@ -76,12 +78,12 @@ class HoldoverSqliteStore(SqliteStore):
                 yield self.conn.cursor()
                 return
             writing = getattr(self._writing, "now", False)
-            with _transaction(self.conn, "IMMEDIATE" if writing else "DEFERRED"):
+            with atomically(self.conn, "IMMEDIATE" if writing else "DEFERRED"):
                 yield self.conn.cursor()
 
 
 @contextmanager
-def _transaction(conn: sqlite3.Connection, mode: str) -> Iterator[None]:
+def atomically(conn: sqlite3.Connection, mode: str) -> Iterator[None]:
     conn.execute(f"BEGIN {mode}")
     try:
         yield
@@ -126,7 +128,7 @@ def ensure_schema(conn: sqlite3.Connection, *, vectors: bool) -> None:
         plans.append(("vector_migrations", SqliteStore.VECTOR_MIGRATIONS))
     if all(_version(conn, table) == len(steps) - 1 for table, steps in plans):
         return
-    with _transaction(conn, "IMMEDIATE"):
+    with atomically(conn, "IMMEDIATE"):
         for table, steps in plans:
             conn.execute(
                 f"CREATE TABLE IF NOT EXISTS {table} (\n"
@@ -237,7 +239,7 @@ class SqliteBackend(Backend):
             value = orjson.dumps(op.value)
             puts.append((prefix, key, value, expiry(op.ttl, moment), op.ttl))
         conn = self._ready()
-        with self.store.lock, _transaction(conn, "IMMEDIATE"):
+        with self.store.lock, atomically(conn, "IMMEDIATE"):
             if deletes:
                 conn.executemany(_DELETE, deletes)
             if puts:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from holdover.migrate.sources.base import Partition, Reject
+from redis.exceptions import ResponseError
+
+from holdover.migrate.sources.base import AmbiguousKey, Partition, Reject
 from holdover.migrate.sources.batching import Pace, Rows, make_item
 from holdover.migrate.sources.naming import Names, Split
 from holdover.migrate.sources.redis_census import GONE, take_census
 from holdover.migrate.sources.redis_spool import Spool
-from holdover.migrate.sources.redis_wire import Wire, packed, packed_each
+from holdover.migrate.sources.redis_wire import Wire, packed, packed_each, unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 1000
 _SCAN_COUNT = b"1000"
-_GLOB = str.maketrans({letter: f"\\{letter}" for letter in "\\*?[]^-"})
+_GLOB = str.maketrans({letter: f"\\{letter}" for letter in "\\*?[]"})
+_EXPIRED = {GONE, 0}
 _AGAIN = 3  # how often a key is asked for that was made while it was read
 
 _Wanted = tuple[bytes, Split, str]
@@ -162,9 +165,89 @@ class RedisSource:
                 )
                 continue
             split = names.split(text)
-            if type(split) is Split:
+            if isinstance(split, Split):
                 if names.selects_all or names.selects(split.session):
                     wanted.append((key, split, prefix + text))
-            elif not isinstance(split, tuple):
-                continue
+            elif isinstance(split, AmbiguousKey) and names.selects_key(split):
+                rows.rejects.append(
+                    Reject("ambiguous", prefix + text, "The key can be read two ways.")
+                )
         return wanted
+
+    def _take(self, wanted: Sequence[_Wanted], rows: Rows, *, again: int = 0) -> None:
+        """Read values and lifetimes.
+
+        The lifetime is asked for behind the value, so it is never older: of a key
+        that is written in between, the old value comes with the new lifetime.
+        """
+        keys = [key for key, _, _ in wanted]
+        values, *ttls = self._wire.ask_all(
+            [packed([b"MGET", *keys]), *packed_each(b"PTTL", keys)]
+        )
+        for answer in (values, ttls[0]):
+            if isinstance(answer, ResponseError):
+                raise unavailable(answer, self.address)
+        size, no_value = 0, []
+        for one, value, ttl in zip(wanted, values, ttls, strict=True):
+            if value is None and ttl != GONE:
+                no_value.append(one)
+                continue
+            if value is None or ttl in _EXPIRED:
+                rows.expired += 1
+                continue
+            _, split, locator = one
+            size += len(value)
+            try:
+                summary = value.decode()
+            except UnicodeDecodeError:
+                rows.rejects.append(
+                    Reject("not-utf8", locator, "The value is not UTF-8.")
+                )
+                continue
+            if summary:
+                content = {"name": split.entity, "summary": summary}
+                rows.items.append(
+                    _item(split, locator, content, ttl if ttl >= 0 else None)
+                )
+            else:
+                rows.rejects.append(
+                    Reject("empty-value", locator, "The value is empty.")
+                )
+        self._pace.note(len(wanted), size)
+        rows.size += size
+        if no_value:
+            self._explain(no_value, rows, again)
+
+    def _explain(self, no_value: Sequence[_Wanted], rows: Rows, again: int) -> None:
+        """Settle keys that exist and gave no value: mostly of another type."""
+        kinds = self._wire.ask_all(packed_each(b"TYPE", [key for key, *_ in no_value]))
+        made_meanwhile = []
+        for one, kind in zip(no_value, kinds, strict=True):
+            if kind == b"string" and again < _AGAIN:
+                made_meanwhile.append(one)
+            elif kind in {b"none", b"string"}:
+                rows.expired += 1
+            else:
+                name = kind.decode() if isinstance(kind, bytes) else "something else"
+                detail = f"The key holds a {name}, not a string."
+                rows.rejects.append(Reject("wrong-type", one[2], detail))
+        if made_meanwhile:
+            self._take(made_meanwhile, rows, again=again + 1)
+
+
+def _item(
+    split: Split, locator: str, content: dict[str, Any], ttl: int | None
+) -> SourceItem:
+    root, session, entity = split
+    return make_item(
+        ("entity", root, session, entity, content, locator, None, None, ttl, None)
+    )
+
+
+def _outermost(roots: Sequence[str]) -> list[str]:
+    """Leave out the roots whose keys the pattern of another root finds too."""
+    return [
+        root
+        for root in dict.fromkeys(roots)
+        if not any(root.startswith(f"{other}:") for other in roots)
+    ]

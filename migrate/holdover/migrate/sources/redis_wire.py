@@ -11,16 +11,18 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from redis import ConnectionPool, Redis
+from redis.backoff import NoBackoff
 from redis.exceptions import (
     AuthenticationError,
     BusyLoadingError,
-    ConnectionError as RedisConnectionError,
     InvalidResponse,
     NoPermissionError,
     RedisError,
     ResponseError,
-    TimeoutError as RedisTimeoutError,
 )
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+from redis.retry import Retry
 
 from holdover.compat.stores.address import redact_url
 from holdover.migrate.errors import SourceNotFound, SourceUnavailable
@@ -38,13 +40,9 @@ class Wire:
     """A connection that is opened at the first question and again when it breaks."""
 
     def __init__(self, address: str | Redis) -> None:
-        pool = (
-            _pool(address) if isinstance(address, str) else _pool_of_client(address)
-        )
+        pool = _pool(address) if isinstance(address, str) else _pool_of_client(address)
         # A connection of its own: NO-TOUCH must not change the application's.
-        self._connection = pool.connection_class(
-            **{**pool.connection_kwargs, "protocol": 2, "decode_responses": False}
-        )
+        self._connection = pool.connection_class(**_settings(pool.connection_kwargs))
         self._up = False
         self.db = int(pool.connection_kwargs.get("db") or 0)
         self.address = (
@@ -112,48 +110,82 @@ def packed_each(name: bytes, keys: Iterable[bytes]) -> list[bytes]:
 
 def unavailable(error: Exception, address: str) -> SourceUnavailable:
     """Say in one sentence what an error means; its own text may hold a secret."""
-    if isinstance(error, NoPermissionError):
-        return SourceUnavailable(
-            f"The user of {address} may not run the commands that read it.",
-            hint="Grant +scan +mget +pttl +strlen +type on the keys.",
-        )
-    if isinstance(error, AuthenticationError):
-        return SourceUnavailable(
-            f"Redis at {address} refuses the login.",
-            hint="Give user and password in the address, or the password in"
-            " REDISCLI_AUTH.",
-        )
-    if isinstance(error, BusyLoadingError):
-        return SourceUnavailable(
-            f"Redis at {address} is still loading its data.", hint="Run again later."
-        )
-    if isinstance(error, RedisTimeoutError | TimeoutError):
-        return SourceUnavailable(
-            f"Redis at {address} does not answer.",
-            hint="Check the address and the network, then run again.",
-        )
-    if isinstance(error, InvalidResponse):
-        return SourceUnavailable(
-            f"What answers at {address} is not Redis.", hint="Check the address."
-        )
-    if isinstance(error, ResponseError):
-        if str(error).startswith(("CROSSSLOT", "MOVED")):
-            return SourceUnavailable(
-                f"{address} is a node of a Redis Cluster, which cannot be read.",
-                hint="Restore a backup of it into a single Redis and read that.",
-            )
-        return SourceUnavailable(
-            f"Redis at {address} refuses a command that reads it.",
-            hint="It must know SCAN, MGET, PTTL, STRLEN and TYPE.",
-        )
+    for kinds, start, message, hint in _MEANINGS:
+        if isinstance(error, kinds) and str(error).startswith(start):
+            return SourceUnavailable(message.format(address), hint=hint)
     return SourceUnavailable(
         f"Redis at {address} cannot be reached.",
         hint="Check the address and that the server runs, then run again.",
     )
 
 
+_CLUSTER = "Restore a backup of it into a single Redis and read that."
+_MEANINGS: tuple[tuple[tuple[type[Exception], ...], tuple[str, ...], str, str], ...] = (
+    (
+        (NoPermissionError,),
+        ("",),
+        "The user of {} may not run the commands that read it.",
+        "Grant +scan +mget +pttl +strlen +type on the keys.",
+    ),
+    (
+        (AuthenticationError,),
+        ("",),
+        "Redis at {} refuses the login.",
+        "Give user and password in the address, or the password in REDISCLI_AUTH.",
+    ),
+    (
+        (BusyLoadingError,),
+        ("",),
+        "Redis at {} is still loading its data.",
+        "Run again later.",
+    ),
+    (
+        (RedisTimeoutError, TimeoutError),
+        ("",),
+        "Redis at {} does not answer.",
+        "Check the address and the network, then run again.",
+    ),
+    (
+        (InvalidResponse,),
+        ("",),
+        "What answers at {} is not Redis.",
+        "Check the address.",
+    ),
+    (
+        (ResponseError,),
+        ("CROSSSLOT", "MOVED"),
+        "{} is a node of a Redis Cluster, which cannot be read.",
+        _CLUSTER,
+    ),
+    (
+        (ResponseError,),
+        ("DB index", "invalid DB index"),
+        "{} names a database that the server does not have.",
+        "Check the number at the end of the address.",
+    ),
+    (
+        (ResponseError,),
+        ("",),
+        "Redis at {} refuses a command that reads it.",
+        "It must know SCAN, MGET, PTTL, STRLEN and TYPE.",
+    ),
+)
+
+
 def _is_refusal(error: Exception) -> bool:
     return isinstance(error, AuthenticationError)
+
+
+def _settings(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Take over a pool's settings, but for what decides the form of answers."""
+    kept = {
+        name: value
+        for name, value in kwargs.items()
+        # RESP3 only, and refused with RESP2
+        if "maint_notifications" not in name and not name.startswith("orig_")
+    }
+    retry = Retry(NoBackoff(), 0)  # `ask_all` repeats whole questions
+    return {**kept, "protocol": 2, "decode_responses": False, "retry": retry}
 
 
 def _pool(url: str) -> Any:

@@ -35,6 +35,7 @@ REASONS = {
 }
 READABLE = f"{_KEY} AND {_VALUE} AND value <> ''"
 
+
 class RowReader:
     """Reads rows of one open file; `prefix` begins every locator."""
 
@@ -72,13 +73,25 @@ class RowReader:
             f" WHERE {READABLE} {where} ORDER BY rowid LIMIT ?",
             [*parameters, room],
         ).fetchall()
-        for _, raw in found:
-            try:
-                key = raw.decode(self._encoding)
-            except UnicodeDecodeError:
-                continue
-            rows.items.append(make_item(self._fields(table, key, {})))
+        locator = f"{self._prefix}{table.name}"
+        _, root, session = table
+        rows.items += [
+            make_item(
+                ("entity", root, session, key, {}, locator, None, None, None, None)
+            )
+            for key in self._readable([raw for _, raw in found])
+        ]
         return (found[-1][0] if found else rowid), len(found) < room
+
+    def _readable(self, keys: list[bytes]) -> list[str]:
+        """Decode keys; one that cannot be read is a reject where its value is."""
+        try:
+            return [key.decode(self._encoding) for key in keys]
+        except UnicodeDecodeError:
+            half = len(keys) // 2
+            if not half:
+                return []
+            return self._readable(keys[:half]) + self._readable(keys[half:])
 
     def _fields(
         self, table: EntityTable, key: str, content: dict[str, Any]

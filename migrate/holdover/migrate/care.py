@@ -1,0 +1,87 @@
+"""Care for a store: sweep what expired, forget a session or an entity, probe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from holdover.compat import records
+from holdover.compat.repository import Repository
+from holdover.compat.stores.probing import ProbeReport
+from holdover.compat.stores.probing import probe as probe_store
+from holdover.migrate.mapping import DEFAULT_TEMPLATE, Mapper
+from holdover.migrate.run import opened_target
+
+_NAMESPACES = 1_000
+_UNREACHED = (
+    "the old data itself: delete it there, or it can be moved again elsewhere",
+    "backups of the target and of the old data",
+    "rejects files and reports of earlier runs",
+    "checkpoints and traces of the application",
+)
+
+
+@dataclass
+class SweepReport:
+    """How many expired items were removed."""
+
+    target: str
+    removed: int
+
+
+@dataclass
+class ForgetReport:
+    """What was erased, and what cannot be reached from here."""
+
+    target: str
+    items: int
+    revisions: int
+    whole_session: bool
+    not_reached: list[str] = field(default_factory=lambda: list(_UNREACHED))
+
+
+def probe(target: str) -> ProbeReport:
+    """Test whether a store keeps items exact and apart; its canaries are removed."""
+    with opened_target(target, writing=True) as opened:
+        opened.prepare()
+        return probe_store(opened.store)
+
+
+def sweep(target: str) -> SweepReport:
+    """Remove expired items, also from stores that keep no lifetimes themselves."""
+    with opened_target(target, writing=True) as opened:
+        removed = 0
+        own = getattr(opened.store, "sweep_ttl", None)
+        if own is not None:
+            removed += own()
+        at = records.timestamp(records.now())
+        offset = 0
+        while found := opened.store.list_namespaces(limit=_NAMESPACES, offset=offset):
+            for namespace in map(tuple, found):
+                for key, value in opened.entries(namespace):
+                    meta = value.get("meta")
+                    if isinstance(meta, dict) and records.is_expired(meta, at):
+                        removed += opened.swap(namespace, key, value, None)
+            offset += len(found)
+        return SweepReport(opened.address, removed)
+
+
+def forget(
+    target: str,
+    session: str,
+    *,
+    entity: str | None = None,
+    root: str = "memory_store",
+    template: str = DEFAULT_TEMPLATE,
+) -> ForgetReport:
+    """Erase a session, or one entity of it, and stop it from coming back."""
+    scope = Mapper(template).scope("entity", root, session)
+    with opened_target(target, writing=True) as opened:
+        repository = Repository(opened.store, scope)
+        done = (
+            repository.forget()
+            if entity is None
+            else repository.forget("entity", entity)
+        )
+        return ForgetReport(
+            opened.address, done.items, done.revisions, done.whole_scope
+        )

@@ -1,0 +1,656 @@
+"""The command line: parse, call, print. What it does is in the other modules."""
+
+from __future__ import annotations
+
+import functools
+import signal
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    from holdover.migrate.options import Options
+
+_GROUPS = {
+    "Move data": ("scan", "migrate", "verify", "status", "rollback"),
+    "Care for a store": ("probe", "sweep", "forget"),
+}
+_FOOTER = """\
+Addresses: a path, sqlite:///FILE, redis[s]://, unix://, postgresql://,
+module:factory, or env:NAME to keep a password out of the command line.
+Exit codes: 0 done and verified, 1 differences or rejects, 2 usage,
+3 plan has blockers (nothing written), 4 failed and 130 interrupted
+(run the same command again to resume).
+
+Examples and runbook: https://holdover.readthedocs.io
+"""
+_INTERRUPTED = 130
+_FAILED = 4
+
+
+class _Group(TyperGroup):
+    """Help in plain text, commands by what they are for."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        for title, names in _GROUPS.items():
+            rows = [
+                (name, command.get_short_help_str(60))
+                for name in names
+                if (command := self.get_command(ctx, name))
+            ]
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        formatter.write_paragraph()
+        formatter.write(_FOOTER)
+
+
+app = typer.Typer(
+    cls=_Group,
+    rich_markup_mode=None,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="""Move what LangChain's classic memory left behind into a LangGraph store,
+    and keep old code running meanwhile. Sources are only ever read.
+
+    Start here:  holdover scan redis://localhost:6379/0""",
+)
+
+
+def _guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """Turn what a command raises into one sentence on stderr and an exit code."""
+
+    @functools.wraps(command)
+    def guarded(*args: Any, **kwargs: Any) -> None:
+        try:
+            command(*args, **kwargs)
+        except KeyboardInterrupt:
+            _complain(
+                "Interrupted. Nothing is lost: run the same command again to resume."
+            )
+            raise typer.Exit(_INTERRUPTED) from None
+        except BrokenPipeError:
+            sys.stderr.close()  # the reader has gone; say nothing more
+            raise typer.Exit(_FAILED) from None
+        except Exception as error:
+            raise typer.Exit(_explained(error)) from error
+
+    return guarded
+
+
+def _explained(error: Exception) -> int:
+    """Say what happened; what we did not foresee keeps its traceback."""
+    if isinstance(error, typer.Exit | typer.Abort):
+        raise error
+    from holdover.compat.errors import AddressError, HoldoverError  # noqa: PLC0415
+
+    if not isinstance(error, HoldoverError | OSError):
+        raise error
+    _complain(str(error))
+    return (
+        2 if isinstance(error, AddressError) else getattr(error, "exit_code", _FAILED)
+    )
+
+
+def _complain(text: str) -> None:
+    sys.stderr.write(f"holdover: {' '.join(text.split())}\n")
+
+
+def _examples(*lines: str) -> str:
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def _version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
+    if wanted:
+        from importlib.metadata import version  # noqa: PLC0415
+
+        print(f"holdover {version('holdover')}")  # noqa: T201
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[  # noqa: ARG001 - its callback does the work
+        bool,
+        typer.Option(
+            "--version",
+            callback=_version,
+            is_eager=True,
+            help="Show the version and exit.",
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+class _HowAmbiguous(StrEnum):
+    FAIL = "fail"
+    FIRST = "first"
+    LAST = "last"
+    REJECT = "reject"
+
+
+class _HowConflict(StrEnum):
+    FAIL = "fail"
+    SKIP = "skip"
+    VERSION = "version"
+    OVERWRITE = "overwrite"
+
+
+class _HowTtl(StrEnum):
+    KEEP = "keep"
+    DROP = "drop"
+
+
+Source = Annotated[str, typer.Argument(metavar="SOURCE", show_default=False)]
+Target = Annotated[str, typer.Argument(metavar="TARGET", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
+Root = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--root",
+        metavar="NAME",
+        help="Classic table_name or key_prefix; repeatable. Default: memory_store.",
+    ),
+]
+Session = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--session",
+        metavar="ID",
+        help="A session id that exists in the source; repeatable. Decides how names "
+        "are split.",
+    ),
+]
+SessionPattern = Annotated[
+    str | None,
+    typer.Option(metavar="REGEX", help="What a whole session id looks like."),
+]
+SessionMap = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="CSV or JSON: session, and columns for the template (kind is optional).",
+    ),
+]
+Kind = Annotated[
+    list[str] | None,
+    typer.Option("--kind", metavar="KIND", help="entities; repeatable. Default: all."),
+]
+Ambiguous = Annotated[
+    _HowAmbiguous,
+    typer.Option(
+        metavar="HOW",
+        help="Keys with two readings: fail, first, last (which colon ends the "
+        "session), or reject.",
+    ),
+]
+Skip = Annotated[
+    list[str] | None,
+    typer.Option("--skip", metavar="TABLE", help="Leave a table out; repeatable."),
+]
+Only = Annotated[
+    bool,
+    typer.Option(
+        "--only-named",
+        help="Only sessions named by --session, --session-pattern or --session-map.",
+    ),
+]
+Sample = Annotated[
+    str, typer.Option(metavar="SHARE", help="Whole sessions by hash, for example 1%.")
+]
+Template = Annotated[
+    str,
+    typer.Option(
+        metavar="TEXT", help="Labels of the scope, separated by /, with {names}."
+    ),
+]
+Ttl = Annotated[
+    _HowTtl,
+    typer.Option(
+        metavar="HOW",
+        help="Lifetimes left: keep or drop.",
+    ),
+]
+
+
+def _options(
+    *,
+    root: list[str] | None = None,
+    session: list[str] | None = None,
+    session_pattern: str | None = None,
+    kind: list[str] | None = None,
+    ambiguous: _HowAmbiguous = _HowAmbiguous.FAIL,
+    skip: list[str] | None = None,
+    only_named: bool = False,
+    sample: str = "100%",
+    **rest: Any,
+) -> Options:
+    from holdover.migrate.errors import UsageError  # noqa: PLC0415
+    from holdover.migrate.options import Options  # noqa: PLC0415
+    from holdover.migrate.sources.base import ReadOptions  # noqa: PLC0415
+
+    supported = {"entities"}
+    if unknown := sorted(set(kind or ()) - supported):
+        raise UsageError(f"--kind {unknown[0]}: only entities can be moved so far.")
+    read = ReadOptions(
+        roots=tuple(root) if root else ("memory_store",),
+        sessions=frozenset(session or ()),
+        session_pattern=session_pattern,
+        ambiguous=ambiguous.value,
+        skip=frozenset(skip or ()),
+        only_named=only_named,
+        sample=_share(sample),
+    )
+    return Options(read=read, **rest)
+
+
+def _share(text: str) -> float:
+    from holdover.migrate.errors import UsageError  # noqa: PLC0415
+
+    number, percent, _ = text.strip().partition("%")
+    try:
+        share = float(number) / (100 if percent else 1)
+    except ValueError:
+        share = 0.0
+    if not 0 < share <= 1:
+        raise UsageError(f"--sample {text!r}: give a share such as 1% or 0.01.")
+    return share
+
+
+def _print(lines: list[str]) -> None:
+    out = sys.stdout
+    text = "\n".join(lines) + "\n"
+    # A terminal that cannot show a name shows its escape instead of failing.
+    encoding = out.encoding or "utf-8"
+    out.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    out.flush()
+
+
+def _finish(
+    command: str, report: Any, lines: list[str], exit_code: int, *, json: bool
+) -> None:
+    if json:
+        from holdover.migrate.report import as_json  # noqa: PLC0415
+
+        _print([as_json(command, report, exit_code)])
+    else:
+        _print(lines)
+    raise typer.Exit(exit_code)
+
+
+@app.command(
+    epilog=_examples(
+        "holdover scan entities.db", "holdover scan redis://localhost:6379/0 --root app"
+    )
+)
+@_guarded
+def scan(
+    source: Source,
+    root: Root = None,
+    session: Session = None,
+    session_pattern: SessionPattern = None,
+    session_map: SessionMap = None,
+    kind: Kind = None,
+    ambiguous: Ambiguous = _HowAmbiguous.FAIL,
+    skip: Skip = None,
+    json: Json = False,
+) -> None:
+    """Show the old memory data a source holds. Writes nothing.
+
+    Answers: what is there, in how many sessions, how long it still lives, and what
+    has to be added to the command before it can be moved.
+    """
+    from holdover.migrate import report  # noqa: PLC0415
+    from holdover.migrate.scan import scan as carry_out  # noqa: PLC0415
+
+    options = _options(
+        root=root,
+        session=session,
+        session_pattern=session_pattern,
+        session_map=session_map,
+        kind=kind,
+        ambiguous=ambiguous,
+        skip=skip,
+    )
+    found = carry_out(source, options)
+    _finish("scan", found, report.scan_lines(found), 0, json=json)
+
+
+@app.command(
+    epilog=_examples(
+        "holdover migrate entities.db sqlite:///memory.db",
+        "holdover migrate env:OLD_REDIS env:NEW_POSTGRES --session-pattern '[^:]+'",
+    )
+)
+@_guarded
+def migrate(
+    source: Source,
+    target: Target,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Stop after the plan; write nothing.")
+    ] = False,
+    root: Root = None,
+    session: Session = None,
+    session_pattern: SessionPattern = None,
+    session_map: SessionMap = None,
+    kind: Kind = None,
+    ambiguous: Ambiguous = _HowAmbiguous.FAIL,
+    skip: Skip = None,
+    only_named: Only = False,
+    sample: Sample = "100%",
+    template: Template = "{root}/{session}",
+    on_conflict: Annotated[
+        _HowConflict,
+        typer.Option(
+            metavar="HOW",
+            help="Where the target holds another value: fail, skip, version (keep "
+            "ours as a revision) or overwrite.",
+        ),
+    ] = _HowConflict.FAIL,
+    ttl: Ttl = _HowTtl.KEEP,
+    batch: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Records in one transaction.")
+    ] = 10_000,
+    rate: Annotated[
+        float | None,
+        typer.Option(min=0.001, metavar="N", help="At most N records a second."),
+    ] = None,
+    max_rejects: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="N", help="Stop after more than N rejects."),
+    ] = None,
+    index: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PROVIDER:MODEL", help="Embed what is searched by meaning."
+        ),
+    ] = None,
+    dims: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="The model's dimensions.")
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID", help="Go on with this run, wherever the source is now."
+        ),
+    ] = None,
+    rejects: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Where rejects are listed.")
+    ] = None,
+    report_file: Annotated[
+        str | None,
+        typer.Option(
+            "--report", metavar="FILE.html", help="Write a page about it, too."
+        ),
+    ] = None,
+    setup_only: Annotated[
+        bool, typer.Option("--setup-only", help="Create the target's tables and stop.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask on a terminal.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Plan, copy and verify. Run again to resume.
+
+    Answers: is every record of the old place in the new one? The source is only
+    read; what cannot be moved is listed with its reason.
+    """
+    from holdover.compat.stores.address import redact_url  # noqa: PLC0415
+    from holdover.migrate import progress, report  # noqa: PLC0415
+    from holdover.migrate.run import migrate as carry_out  # noqa: PLC0415
+
+    options = _options(
+        root=root,
+        session=session,
+        session_pattern=session_pattern,
+        session_map=session_map,
+        kind=kind,
+        ambiguous=ambiguous,
+        skip=skip,
+        only_named=only_named,
+        sample=sample,
+        template=template,
+        on_conflict=on_conflict.value,
+        ttl=ttl.value,
+        batch=batch,
+        rate=rate,
+        max_rejects=max_rejects,
+        index=index,
+        dims=dims,
+        run=run,
+        rejects_file=rejects,
+    )
+    done = carry_out(
+        source,
+        target,
+        options,
+        dry_run=dry_run,
+        setup_only=setup_only,
+        command=_command_line(),
+        reporter=progress.for_stream(quiet=json),
+        confirm=None if yes or json or not sys.stdin.isatty() else _confirm,
+    )
+    shown = redact_url(target)
+    if report_file:
+        page = report.as_html(done, shown)
+        Path(report_file).write_text(page, encoding="utf-8")
+    lines = report.migrate_lines(done, shown)
+    _finish("migrate", done, lines, done.exit_code, json=json)
+
+
+def _confirm(plan: Any) -> bool:
+    from holdover.migrate.report import plan_lines  # noqa: PLC0415
+
+    sys.stderr.write("\n".join(plan_lines(plan)) + "\n")
+    return typer.confirm("Copy now?", default=True, err=True)
+
+
+@app.command(
+    epilog=_examples(
+        "holdover verify entities.db sqlite:///memory.db",
+        "holdover verify env:OLD_REDIS env:NEW_POSTGRES --json",
+    )
+)
+@_guarded
+def verify(
+    source: Source,
+    target: Target,
+    root: Root = None,
+    session: Session = None,
+    session_pattern: SessionPattern = None,
+    session_map: SessionMap = None,
+    kind: Kind = None,
+    ambiguous: Ambiguous = _HowAmbiguous.FAIL,
+    skip: Skip = None,
+    only_named: Only = False,
+    sample: Sample = "100%",
+    template: Template = "{root}/{session}",
+    ttl: Ttl = _HowTtl.KEEP,
+    run: Annotated[
+        str | None, typer.Option(metavar="ID", help="Compare with this run.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Compare a source with a target, item by item. Writes nothing.
+
+    Answers: what is equal, what did the application change since, what expired, and
+    what is missing or different. Only the last two are failures. Give the same
+    choices as to migrate.
+    """
+    from holdover.migrate import progress, report  # noqa: PLC0415
+    from holdover.migrate.run import verify as carry_out  # noqa: PLC0415
+
+    options = _options(
+        root=root,
+        session=session,
+        session_pattern=session_pattern,
+        session_map=session_map,
+        kind=kind,
+        ambiguous=ambiguous,
+        skip=skip,
+        only_named=only_named,
+        sample=sample,
+        template=template,
+        ttl=ttl.value,
+        run=run,
+    )
+    done = carry_out(source, target, options, reporter=progress.for_stream(quiet=json))
+    exit_code = int(not done.clean or bool(done.rejected))
+    _finish("verify", done, report.verify_lines(done), exit_code, json=json)
+
+
+@app.command(
+    epilog=_examples(
+        "holdover status sqlite:///memory.db",
+        "holdover status env:NEW_POSTGRES 0193a1c4",
+    )
+)
+@_guarded
+def status(
+    target: Target,
+    run: Annotated[str | None, typer.Argument(metavar="[RUN]")] = None,
+    json: Json = False,
+) -> None:
+    """List the runs recorded in a target. Writes nothing.
+
+    Answers: how far is each migration, and which command resumes it?
+    """
+    from holdover.compat.stores.address import redact_url  # noqa: PLC0415
+    from holdover.migrate import report  # noqa: PLC0415
+    from holdover.migrate.status import status as carry_out  # noqa: PLC0415
+
+    found = carry_out(target, run)
+    _finish(
+        "status", found, report.status_lines(found, redact_url(target)), 0, json=json
+    )
+
+
+@app.command(
+    epilog=_examples(
+        "holdover rollback sqlite:///memory.db",
+        "holdover rollback env:NEW_POSTGRES 0193a1c4-1f2e",
+    )
+)
+@_guarded
+def rollback(
+    target: Target,
+    run: Annotated[str | None, typer.Argument(metavar="[RUN]")] = None,
+    json: Json = False,
+) -> None:
+    """Remove what a run wrote and put back what it replaced.
+
+    Answers: how do I get back? By default the newest run is undone. Items that were
+    changed since are left, and listed.
+    """
+    from holdover.migrate import report  # noqa: PLC0415
+    from holdover.migrate.rollback import rollback as carry_out  # noqa: PLC0415
+
+    done = carry_out(target, run)
+    _finish(
+        "rollback", done, report.rollback_lines(done), int(done.left > 0), json=json
+    )
+
+
+@app.command(
+    epilog=_examples(
+        "holdover probe sqlite:///memory.db", "holdover probe myapp.stores:make_store"
+    )
+)
+@_guarded
+def probe(target: Target, json: Json = False) -> None:
+    """Test whether a store keeps items exact and apart.
+
+    Answers: would this store lose or mix up memory? Canaries are written below
+    ("~holdover", "probe") and removed.
+    """
+    from holdover.migrate import report  # noqa: PLC0415
+    from holdover.migrate.care import probe as carry_out  # noqa: PLC0415
+
+    done = carry_out(target)
+    _finish("probe", done, report.probe_lines(done), int(bool(done.failed)), json=json)
+
+
+@app.command(
+    epilog=_examples(
+        "holdover sweep sqlite:///memory.db", "holdover sweep env:NEW_POSTGRES --json"
+    )
+)
+@_guarded
+def sweep(target: Target, json: Json = False) -> None:
+    """Remove expired items.
+
+    Answers: what does the store still hold whose lifetime is over? Nothing reads
+    such items, but they take space.
+    """
+    from holdover.migrate import report  # noqa: PLC0415
+    from holdover.migrate.care import sweep as carry_out  # noqa: PLC0415
+
+    done = carry_out(target)
+    _finish("sweep", done, report.sweep_lines(done), 0, json=json)
+
+
+@app.command(
+    epilog=_examples(
+        "holdover forget sqlite:///memory.db --session ana@example.com",
+        "holdover forget env:NEW_POSTGRES --session 42 --entity 'New York'",
+    )
+)
+@_guarded
+def forget(
+    target: Target,
+    session: Annotated[str, typer.Option(metavar="ID", help="The raw session id.")],
+    entity: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only this entity.")
+    ] = None,
+    root: Annotated[
+        str, typer.Option(metavar="NAME", help="Classic table_name or key_prefix.")
+    ] = "memory_store",
+    template: Template = "{root}/{session}",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    json: Json = False,
+) -> None:
+    """Erase a session or an entity, and stop it from coming back.
+
+    Answers: how do I honour a request to be forgotten? The journal is erased too;
+    what cannot be reached from here is listed.
+    """
+    from holdover.migrate import report  # noqa: PLC0415
+    from holdover.migrate.care import forget as carry_out  # noqa: PLC0415
+
+    if not yes and sys.stdin.isatty():
+        typer.confirm("This cannot be undone. Erase?", abort=True, err=True)
+    done = carry_out(target, session, entity=entity, root=root, template=template)
+    _finish("forget", done, report.forget_lines(done), 0, json=json)
+
+
+def _command_line() -> str:
+    """This command as the ledger keeps it, without passwords."""
+    import shlex  # noqa: PLC0415
+
+    from holdover.compat.stores.address import redact_url  # noqa: PLC0415
+
+    return shlex.join(["holdover", *(redact_url(word) for word in sys.argv[1:])])
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def main() -> None:
+    """The console script: run a command and exit with its code."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    app()
+
+
+if __name__ == "__main__":
+    main()

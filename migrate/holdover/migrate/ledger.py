@@ -1,0 +1,244 @@
+"""The ledger: runs, their progress and their lease, kept in the target itself."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from langgraph.store.base import PutOp
+
+from holdover.compat import records
+from holdover.compat.records import VERSION
+from holdover.compat.scope import INTERNAL_ROOT
+from holdover.migrate.errors import RunBusy, RunNotFound
+from holdover.migrate.targets.base import Target
+
+RUNS = (INTERNAL_ROOT, "runs")
+_RUN = "run"
+_LEASE = "lease"
+LEASE_SECONDS = 60
+_BEAT_SECONDS = 10.0
+#: As many leading digits of a run's id as are shown: the moment it was made.
+SHOWN = 13
+
+
+@dataclass
+class Run:
+    """One migration as the ledger knows it.
+
+    `state` is `copying`, `copied`, `done` or `rolling back`.
+    """
+
+    id: str
+    source: str
+    fingerprint: str
+    command: str
+    state: str
+    started_at: str
+    planned: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    finished_at: str | None = None
+    verified_at: str | None = None
+
+    @property
+    def shown(self) -> str:
+        """The id as commands print it; any unambiguous beginning is accepted."""
+        return self.id[:SHOWN]
+
+    def value(self) -> dict[str, Any]:
+        """The item that holds it."""
+        content = {n: v for n, v in vars(self).items() if v is not None and n != "id"}
+        return {"kind": _RUN, "content": content, "meta": {"v": VERSION}}
+
+    @classmethod
+    def of(cls, run_id: str, value: Mapping[str, Any]) -> Run:
+        """Read the item; fields a newer version added are left alone."""
+        known = cls.__dataclass_fields__
+        content = {n: v for n, v in value["content"].items() if n in known}
+        return cls(id=run_id, **content)
+
+
+@dataclass
+class Progress:
+    """How far one partition is."""
+
+    partition: str
+    cursor: Any = None
+    done: bool = False
+    counts: Counter[str] = field(default_factory=Counter)
+    recorded_at: str = ""
+
+
+class Ledger:
+    """Reads and writes the ledger of one target."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._beat = float("-inf")
+
+    def runs(self) -> Iterator[Run]:
+        """Every run, oldest first."""
+        for run_id, value in self._target.entries(RUNS):
+            if value.get("kind") == _RUN:
+                yield Run.of(run_id, value)
+
+    def find(self, wanted: str) -> Run:
+        """The run whose id begins so.
+
+        Raises:
+            RunNotFound: There is none, or more than one.
+        """
+        found = [run for run in self.runs() if run.id.startswith(wanted)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            ids = ", ".join(run.id for run in found)
+            raise RunNotFound(
+                f"{wanted!r} begins more than one run.", hint=f"Say which: {ids}."
+            )
+        raise RunNotFound(
+            f"{self._target.address} records no run {wanted!r}.",
+            hint=f"List them: holdover status {self._target.address}",
+        )
+
+    def matching(self, source: str, fingerprint: str) -> Run | None:
+        """The newest run of the same source with the same choices."""
+        found = None
+        for run in self.runs():
+            if (run.source, run.fingerprint) == (source, fingerprint):
+                found = run
+        return found
+
+    def save_put(self, run: Run) -> PutOp:
+        """The put that records a run's state."""
+        return self._target.put(RUNS, run.id, run.value())
+
+    def save(self, run: Run) -> None:
+        """Record a run's state."""
+        self._target.write([self.save_put(run)])
+
+    # Progress.
+
+    def progress(self, run: Run) -> dict[str, Progress]:
+        """How far every partition of a run is."""
+        found = {}
+        for key, value in self._target.entries((*RUNS, run.id)):
+            if value.get("kind") == "progress":
+                content = dict(value["content"])
+                content["counts"] = Counter(content.get("counts", {}))
+                content["recorded_at"] = value["meta"]["recorded_at"]
+                found[key] = Progress(**content)
+        return found
+
+    def progress_put(self, run: Run, progress: Progress) -> PutOp:
+        """The put that records how far a partition is, for its data's transaction."""
+        content = {
+            "partition": progress.partition,
+            "cursor": progress.cursor,
+            "done": progress.done,
+            "counts": dict(progress.counts),
+        }
+        meta = {"v": VERSION, "recorded_at": records.timestamp(records.now())}
+        value = {"kind": "progress", "content": content, "meta": meta}
+        return self._target.put((*RUNS, run.id), progress.partition, value)
+
+    # The lease.
+
+    def acquire(self, run: Run) -> None:
+        """Take the lease of a run.
+
+        Raises:
+            RunBusy: A process that still lives holds it.
+        """
+        namespace = (*RUNS, run.id)
+        (held,) = self._target.read([(namespace, _LEASE)])
+        if held is not None and not _ended(held["content"]):
+            raise RunBusy(self._busy(run, held["content"]))
+        if not self._target.swap(namespace, _LEASE, held, _lease()):
+            (held,) = self._target.read([(namespace, _LEASE)])
+            raise RunBusy(self._busy(run, held["content"] if held else {}))
+        self._beat = time.monotonic()
+
+    def _busy(self, run: Run, held: Mapping[str, Any]) -> str:
+        return (
+            f"Run {run.shown} is already being carried out by process "
+            f"{held.get('pid', '?')} on {held.get('host', '?')}; wait for it to end."
+        )
+
+    def heartbeat(self, run: Run) -> list[PutOp]:
+        """The put that keeps the lease, when it is time for one."""
+        if time.monotonic() - self._beat < _BEAT_SECONDS:
+            return []
+        self._beat = time.monotonic()
+        return [self._target.put((*RUNS, run.id), _LEASE, _lease())]
+
+    def release(self, run: Run) -> None:
+        """Give the lease back."""
+        self._target.write([self._target.put((*RUNS, run.id), _LEASE, None)])
+
+    def remove(self, run: Run) -> None:
+        """Forget a run and its progress; the run itself last."""
+        namespace = (*RUNS, run.id)
+        keys = [key for key, _ in self._target.entries(namespace)]
+        self._target.write([self._target.put(namespace, key, None) for key in keys])
+        self._target.write([self._target.put(RUNS, run.id, None)])
+
+
+def new_run(source: str, fingerprint: str, command: str, planned: int) -> Run:
+    """A run that begins now; its id is also the revision of what it writes."""
+    return Run(
+        id=records.new_revision(),
+        source=source,
+        fingerprint=fingerprint,
+        command=command,
+        state="copying",
+        started_at=records.timestamp(records.now()),
+        planned=planned,
+    )
+
+
+def _lease() -> dict[str, Any]:
+    ends = records.now() + timedelta(seconds=LEASE_SECONDS)
+    return {
+        "kind": _LEASE,
+        "content": {
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            "began": _process_began(os.getpid()),
+            "ends_at": records.timestamp(ends),
+        },
+        "meta": {"v": VERSION},
+    }
+
+
+def _ended(held: Mapping[str, Any]) -> bool:
+    """Whether the holder of a lease is gone: known on its own host, else by time."""
+    if held.get("host") == socket.gethostname():
+        return _process_began(int(held.get("pid", 0))) != held.get("began")
+    return str(held.get("ends_at", "")) < records.timestamp(records.now())
+
+
+def _process_began(pid: int) -> str | None:
+    """When a process of this host began, so that a reused number is not it."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:  # noqa: PTH123
+            # The name, in parentheses, may hold spaces; field 22 is the start time.
+            fields = stat.read().rpartition(")")[2].split()
+        return None if fields[0] == "Z" else fields[19]
+    except OSError:
+        pass
+    if os.path.isdir("/proc/self"):  # noqa: PTH112
+        return None
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return None
+    except PermissionError:
+        pass
+    return "running"

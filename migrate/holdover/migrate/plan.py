@@ -1,0 +1,249 @@
+"""The plan: what a migration would do, found out without writing anything."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass, field
+
+from holdover.compat import tombstones
+from holdover.compat.errors import InvalidScope, UnportableValue
+from holdover.compat.records import KINDS
+from holdover.compat.stores.backend import run as run_steps
+from holdover.migrate.building import RowBuilder
+from holdover.migrate.conflicts import WRITES, Decision
+from holdover.migrate.options import Prepared
+from holdover.migrate.sources.base import (
+    SAMPLES,
+    Blocker,
+    Inventory,
+    Reject,
+    Source,
+    SourceItem,
+)
+from holdover.migrate.targets.base import Target
+from holdover.migrate.targets.resolving import Resolver
+
+# Measured on two cores (docs/performance.md); only an order of magnitude.
+_ITEMS_PER_SECOND = {"SQLite store": 50_000, "PostgreSQL store": 20_000}
+_OTHER_PER_SECOND = 2_000
+_ROW_OVERHEAD = 500
+_BYTES_PER_TOKEN = 4
+
+
+@dataclass
+class Plan:
+    """What would happen.
+
+    Attributes:
+        inventory: What the source holds.
+        decisions: How many records meet which fate, by `Decision` value.
+        examples: Locators of some conflicts and collisions.
+        blockers: Why nothing may be written yet.
+        facts: What an operator should know before writing to the target.
+        seconds: About how long the copy takes.
+        embedded_texts: How many texts `--index` would embed.
+        embedded_tokens: About how many tokens those have.
+    """
+
+    source: str
+    target: str
+    target_label: str
+    inventory: Inventory
+    run: str | None = None
+    decisions: dict[str, int] = field(default_factory=dict)
+    collisions: int = 0
+    rejects: dict[str, int] = field(default_factory=dict)
+    examples: dict[str, list[str]] = field(default_factory=dict)
+    blockers: list[Blocker] = field(default_factory=list)
+    facts: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    embedded_texts: int = 0
+    embedded_tokens: int = 0
+
+    @property
+    def items(self) -> int:
+        """How many records the source holds that can be read."""
+        return sum(self.decisions.values())
+
+    @property
+    def to_write(self) -> int:
+        """How many records would be written."""
+        return sum(self.decisions.get(str(decision), 0) for decision in WRITES)
+
+
+def make_plan(source: Source, target: Target, prepared: Prepared, run_id: str) -> Plan:
+    """Look at both ends; `run_id` is the run that would be, or is, carried out."""
+    inventory = source.inventory()
+    plan = Plan(source.address, target.address, target.label, inventory)
+    plan.blockers += inventory.blockers
+    plan.rejects = dict(inventory.rejects)
+    plan.facts += target.facts()
+    mapper = prepared.mapper
+    if target.holds_anything() or not mapper.injective:
+        keep_ttl = prepared.options.ttl == "keep"
+        builder = RowBuilder(mapper, run_id, keep_ttl=keep_ttl)
+        with closing(_Examiner(source, target, builder, prepared, plan)) as examiner:
+            examiner.examine()
+    else:
+        items = sum(group.items for group in inventory.groups)
+        # A predicted reject was counted among the items of its table or prefix.
+        plan.decisions = {str(Decision.COPY): max(0, items - _counted_rejects(plan))}
+    _weigh(plan, target, prepared)
+    return plan
+
+
+def _counted_rejects(plan: Plan) -> int:
+    return sum(plan.inventory.rejects.values())
+
+
+class _Examiner:
+    """Compares names with the target, and values only where a name is taken."""
+
+    def __init__(
+        self,
+        source: Source,
+        target: Target,
+        builder: RowBuilder,
+        prepared: Prepared,
+        plan: Plan,
+    ) -> None:
+        self._source, self._target = source, target
+        self._builder, self._plan = builder, plan
+        self._policy = prepared.options.on_conflict
+        self._decisions: Counter[str] = Counter()
+        self._rejects: Counter[str] = Counter()
+        self._spool = None if prepared.mapper.injective else _Spool()
+        # Where anything was deleted or forgotten, an absent name says nothing.
+        self._look_at_all = target.holds_marks() or run_steps(
+            target.backend, tombstones.any_there()
+        )
+
+    def examine(self) -> None:
+        """Fill in the plan's decisions, collisions and rejects."""
+        for partition in self._source.partitions():
+            for items in self._source.keys(partition):
+                self._compare(items)
+        plan = self._plan
+        plan.decisions = dict(self._decisions)
+        for reason, number in self._rejects.items():
+            plan.rejects[reason] = max(plan.rejects.get(reason, 0), number)
+        conflicts = plan.decisions.get(str(Decision.CONFLICT), 0)
+        if conflicts and self._policy == "fail":
+            plan.blockers.append(
+                Blocker(
+                    "conflicts",
+                    f"{conflicts:,} places in the target hold other values",
+                    "--on-conflict skip|version|overwrite",
+                )
+            )
+        if plan.collisions:
+            plan.blockers.append(
+                Blocker(
+                    "collisions",
+                    f"{plan.collisions:,} records would share a place with another",
+                    "a --template or --session-map that keeps them apart",
+                )
+            )
+
+    def _compare(self, items: list[SourceItem]) -> None:
+        placed = []
+        for item in items:
+            try:
+                placed.append((item, self._builder.place(item)))
+            except (InvalidScope, UnportableValue) as error:
+                self._reject([Reject("scope", item.locator, str(error))])
+        if self._spool:
+            taken = self._spool.add(pair for _, pair in placed)
+            self._plan.collisions += len(taken)
+            self._sample("collision", (placed[at][0].locator for at in taken))
+        values = self._target.read([pair for _, pair in placed])
+        known = [
+            item
+            for (item, _), value in zip(placed, values, strict=True)
+            if value is not None or self._look_at_all
+        ]
+        self._decisions[str(Decision.COPY)] += len(placed) - len(known)
+        if not known:
+            return
+        fetched = self._source.fetch(known)
+        rows, rejects = self._builder.rows(fetched.items)
+        self._reject([*fetched.rejects, *rejects])
+        for one in Resolver(self._target).resolve(rows, self._policy):
+            self._decisions[str(one.decision)] += 1
+            if one.decision is Decision.CONFLICT:
+                self._sample("conflict", [one.row.locator])
+
+    def _reject(self, rejects: Iterable[Reject]) -> None:
+        self._rejects.update(reject.reason for reject in rejects)
+
+    def _sample(self, what: str, locators: Iterable[str]) -> None:
+        kept = self._plan.examples.setdefault(what, [])
+        for locator in locators:
+            if len(kept) < SAMPLES:
+                kept.append(locator)
+
+    def close(self) -> None:
+        if self._spool:
+            self._spool.close()
+
+
+class _Spool:
+    """The places seen so far, on local disk: memory stays flat."""
+
+    def __init__(self) -> None:
+        self._conn = sqlite3.connect("", isolation_level=None)
+        self._conn.execute(
+            "CREATE TABLE place (namespace TEXT, key TEXT, "
+            "PRIMARY KEY (namespace, key)) WITHOUT ROWID"
+        )
+
+    def add(self, pairs: Iterable[tuple[tuple[str, ...], str]]) -> list[int]:
+        """Remember places; return which of them were taken before."""
+        taken = []
+        self._conn.execute("BEGIN")
+        for at, (namespace, key) in enumerate(pairs):
+            place = (".".join(namespace), key)
+            cursor = self._conn.execute(
+                "INSERT OR IGNORE INTO place VALUES (?, ?)", place
+            )
+            if not cursor.rowcount:
+                taken.append(at)
+        self._conn.execute("COMMIT")
+        return taken
+
+    def close(self) -> None:
+        self._conn.close()
+
+
+def _weigh(plan: Plan, target: Target, prepared: Prepared) -> None:
+    """Size, time and embeddings, as far as they can be known beforehand."""
+    write = plan.to_write
+    total = sum(group.items for group in plan.inventory.groups) or 1
+    size = sum(group.bytes for group in plan.inventory.groups) * write // total
+    rate = _ITEMS_PER_SECOND.get(target.label, _OTHER_PER_SECOND)
+    if prepared.options.rate:
+        rate = min(rate, prepared.options.rate)  # type: ignore[assignment]
+    plan.seconds = write / rate
+    needed = size + write * _ROW_OVERHEAD
+    free = target.free_bytes()
+    if free is not None and write and free < needed:
+        plan.blockers.append(
+            Blocker(
+                "space",
+                f"the target needs about {needed:,} bytes and its disk has {free:,}",
+                "more space",
+            )
+        )
+    if prepared.options.index:
+        indexed = {kind.name for kind in KINDS.values() if kind.index}
+        groups = [g for g in plan.inventory.groups if _kind_of(g.kind) in indexed]
+        share = sum(group.items for group in groups) / total
+        plan.embedded_texts = round(write * share)
+        plan.embedded_tokens = round(size * share / _BYTES_PER_TOKEN)
+
+
+def _kind_of(label: str) -> str:
+    return next((k.name for k in KINDS.values() if label in (k.name, k.label)), label)

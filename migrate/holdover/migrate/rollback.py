@@ -1,0 +1,111 @@
+"""Rollback: remove what a run wrote, put back what it replaced, leave the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdover.compat import journal, records
+from holdover.compat.scope import INTERNAL_ROOT
+from holdover.migrate.ledger import Ledger
+from holdover.migrate.run import opened_target
+from holdover.migrate.sources.base import SAMPLES
+from holdover.migrate.targets.base import StoredRow, Target, run_of
+from holdover.migrate.targets.resolving import AS_REVISION
+
+
+@dataclass
+class RollbackReport:
+    """What a rollback did.
+
+    Attributes:
+        removed: Items of the run that are gone.
+        restored: Items that hold again what the run had replaced.
+        left: Items that were changed since and stay.
+        examples: Namespace and key of some that stay.
+    """
+
+    target: str
+    run: str
+    removed: int = 0
+    restored: int = 0
+    left: int = 0
+    examples: list[str] = field(default_factory=list)
+
+
+def rollback(target: str, run_id: str | None = None) -> RollbackReport:
+    """Undo a run; by default the newest. A killed rollback goes on where it was.
+
+    Raises:
+        RunNotFound: The target records no such run.
+        RunBusy: The run is being carried out.
+    """
+    with opened_target(target, writing=False) as looking:
+        _find(Ledger(looking), run_id)  # so that a wrong name creates nothing
+    with opened_target(target, writing=True) as opened:
+        opened.prepare()
+        ledger = Ledger(opened)
+        run = _find(ledger, run_id)
+        ledger.acquire(run)
+        run.state = "rolling back"
+        ledger.save(run)
+        report = RollbackReport(opened.address, run.id)
+        for rows in opened.rows_of_run(run.id):
+            for row in rows:
+                _undo(opened, row, run.id, report)
+        ledger.remove(run)
+        return report
+
+
+def _find(ledger: Ledger, run_id: str | None) -> Any:
+    if run_id is not None:
+        return ledger.find(run_id)
+    newest = None
+    for run in ledger.runs():
+        newest = run
+    return newest or ledger.find("")
+
+
+def _undo(target: Target, row: StoredRow, run_id: str, report: RollbackReport) -> None:
+    if row.namespace[0] == INTERNAL_ROOT:
+        source = row.value["meta"]["source"]
+        if source.get("as") == AS_REVISION:
+            report.removed += target.swap(row.namespace, row.key, row.value, None)
+        return
+    if not records.intact(row.value):
+        _leave(report, row)
+        return
+    into = journal.namespace(row.namespace[:-1], row.namespace[-1], row.key)
+    entries = list(target.entries(into))
+    before = _replaced(entries, run_id)
+    if not target.swap(row.namespace, row.key, row.value, before):
+        _leave(report, row)
+        return
+    if before is None:
+        report.removed += 1
+    else:
+        report.restored += 1
+    ours = [key for key, value in entries if _is_of_run(value, run_id)]
+    if ours:
+        target.write([target.put(into, key, None) for key in ours])
+
+
+def _replaced(entries: list[tuple[str, Any]], run_id: str) -> Any:
+    """The value that stood there before the run, exactly as it was."""
+    for _, entry in entries:
+        if entry.get("kind") == journal.RAW and _is_of_run(entry, run_id):
+            return entry["content"]["value"]
+    return None
+
+
+def _is_of_run(entry: Mapping[str, Any], run_id: str) -> bool:
+    meta = entry.get("meta")
+    replaced_by = meta.get("replaced_by") if isinstance(meta, Mapping) else None
+    return replaced_by == run_id or run_of(entry) == run_id
+
+
+def _leave(report: RollbackReport, row: StoredRow) -> None:
+    report.left += 1
+    if len(report.examples) < SAMPLES:
+        report.examples.append(f"{'/'.join(row.namespace)} {row.key}")

@@ -1,0 +1,428 @@
+"""Migrate: plan, copy, verify. Run again, it resumes; finished, it writes nothing."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from langgraph.store.base import PutOp
+
+from holdover.compat import records
+from holdover.compat.errors import AddressError, HoldoverError
+from holdover.compat.reading import LABELS
+from holdover.compat.stores.address import (
+    redact_url,
+    resolve_env,
+    scheme_of,
+    sqlite_path,
+)
+from holdover.compat.stores.probing import probe as probe_store
+from holdover.migrate.building import RowBuilder
+from holdover.migrate.conflicts import Decision
+from holdover.migrate.errors import MigrateError, PlanBlocked, TargetError, UsageError
+from holdover.migrate.ledger import Ledger, Progress, Run, new_run
+from holdover.migrate.options import Options, Prepared
+from holdover.migrate.plan import Plan, make_plan
+from holdover.migrate.progress import Progress as Reporter
+from holdover.migrate.progress import Silent
+from holdover.migrate.rejects import RejectsFile
+from holdover.migrate.sources import open_source
+from holdover.migrate.sources.base import Batch, Inventory, Partition, Source
+from holdover.migrate.targets import Applied, Target, open_target
+from holdover.migrate.verify import VerifyReport, compare
+
+
+@dataclass
+class CopyReport:
+    """What a copy did, in this and in the runs it resumed."""
+
+    run: str
+    resumed: bool = False
+    decisions: dict[str, int] = field(default_factory=dict)
+    rejects: dict[str, int] = field(default_factory=dict)
+    expired: int = 0
+    written: int = 0
+    seconds: float = 0.0
+    rejects_file: str | None = None
+
+
+@dataclass
+class MigrateReport:
+    """A whole `migrate`: `copy` and `verify` are `None` where it stopped before."""
+
+    plan: Plan
+    copy: CopyReport | None = None
+    verify: VerifyReport | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """0 done and verified, 1 anything rejected or different, 3 blocked."""
+        if self.plan.blockers:
+            return 3
+        if self.copy is None or self.verify is None:
+            return 0
+        rejected = self.copy.rejects or self.verify.rejected
+        return int(bool(rejected) or not self.verify.clean)
+
+
+def migrate(
+    source: str,
+    target: str,
+    options: Options | None = None,
+    *,
+    dry_run: bool = False,
+    setup_only: bool = False,
+    command: str | None = None,
+    reporter: Reporter | None = None,
+    confirm: Callable[[Plan], bool] | None = None,
+) -> MigrateReport:
+    """Move the records of a source into a target.
+
+    Args:
+        source: A path, a URL, or `env:NAME`.
+        target: A path, a URL, `module:factory`, or `env:NAME`.
+        options: What to move and how.
+        dry_run: Stop after the plan; write nothing anywhere.
+        setup_only: Create the target's tables and stop.
+        command: What the ledger records as the way to resume.
+        reporter: Told of the progress.
+        confirm: Asked, with the plan, before anything is written.
+
+    Raises:
+        UsageError: The arguments do not fit, or the run is being carried out.
+        SourceError: The source cannot be read.
+        TargetError: A write failed; the same call resumes.
+    """
+    options = options or Options()
+    prepared = options.prepared()
+    reporter = reporter or Silent()
+    with opened_source(source, prepared) as reading:
+        index = _index(options)
+        with opened_target(target, writing=False) as planned:
+            ledger = Ledger(planned)
+            identity = source_identity(source)
+            run = _find_run(ledger, identity, prepared)
+            tentative = run.id if run else records.new_revision()
+            reporter.begin("planning", 0)
+            plan = make_plan(reading, planned, prepared, tentative)
+            reporter.end()
+            plan.run = run.id if run else None
+            done = run is not None and run.state in ("copied", "done")
+        if dry_run or plan.blockers:
+            return MigrateReport(plan)
+        if plan.to_write and confirm and not confirm(plan):
+            raise UsageError("Nothing was written: the plan was not confirmed.")
+        if setup_only:
+            with opened_target(target, writing=True, index=index) as made:
+                made.prepare()
+            return MigrateReport(plan)
+        if done and not plan.to_write and run is not None:
+            with opened_target(target, writing=False) as finished:
+                copied = CopyReport(run.id, resumed=True, rejects=dict(plan.rejects))
+                report = _verified(
+                    reading, finished, prepared, run, reporter, plan.inventory
+                )
+                return MigrateReport(plan, copied, report)
+        with opened_target(target, writing=True, index=index) as writing:
+            _check_suitable(writing)
+            writing.prepare()
+            ledger = Ledger(writing)
+            if run is None:
+                shown = command or f"holdover migrate {identity} {redact_url(target)}"
+                run = new_run(identity, prepared.fingerprint(), shown, plan.to_write)
+                run.id = tentative
+            copied = _Copy(reading, writing, prepared, run, reporter, plan).carry_out()
+            report = _verified(
+                reading, writing, prepared, run, reporter, plan.inventory
+            )
+            if report.clean:
+                run.state = "done"
+                run.verified_at = records.timestamp(records.now())
+                ledger.save(run)
+            return MigrateReport(plan, copied, report)
+
+
+def verify(
+    source: str,
+    target: str,
+    options: Options | None = None,
+    *,
+    reporter: Reporter | None = None,
+) -> VerifyReport:
+    """Compare a source with a target, item by item; write nothing."""
+    options = options or Options()
+    prepared = options.prepared()
+    reporter = reporter or Silent()
+    with (
+        opened_source(source, prepared) as reading,
+        opened_target(target, writing=False) as target_read,
+    ):
+        inventory = reading.inventory()
+        if inventory.blockers:
+            raise PlanBlocked(
+                f"{inventory.blockers[0].message}.",
+                hint=f"Add {inventory.blockers[0].fix}.",
+            )
+        run = _find_run(Ledger(target_read), source_identity(source), prepared)
+        return _verified(reading, target_read, prepared, run, reporter, inventory)
+
+
+def _verified(
+    source: Source,
+    target: Target,
+    prepared: Prepared,
+    run: Run | None,
+    reporter: Reporter,
+    inventory: Inventory,
+) -> VerifyReport:
+    reporter.begin("verifying", sum(group.items for group in inventory.groups))
+    try:
+        return compare(source, target, prepared, run, tick=reporter.advance)
+    finally:
+        reporter.end()
+
+
+def _find_run(ledger: Ledger, identity: str, prepared: Prepared) -> Run | None:
+    wanted = prepared.options.run
+    fingerprint = prepared.fingerprint()
+    if wanted is None:
+        run = ledger.matching(identity, fingerprint)
+    else:
+        run = ledger.find(wanted)
+        if run.fingerprint != fingerprint:
+            raise UsageError(
+                f"Run {run.shown} was made with other choices, so that it wrote other "
+                "things.",
+                hint=f"Its command was: {run.command}",
+            )
+    if run is not None and run.state == "rolling back":
+        raise UsageError(
+            f"Run {run.shown} is being rolled back.",
+            hint="Finish that with `holdover rollback`, then migrate anew.",
+        )
+    return run
+
+
+def _check_suitable(target: Target) -> None:
+    """A store we do not know is asked first whether it keeps items apart."""
+    if not target.bulk:
+        probe_store(target.store, unsafe=False).require()
+
+
+def _index(options: Options) -> dict[str, Any] | None:
+    if options.index is None:
+        return None
+    if options.dims is None:
+        raise UsageError("--index needs --dims.", hint="Give the model's dimensions.")
+    return {"embed": options.index, "dims": options.dims, "fields": ["$"]}
+
+
+def source_identity(address: str) -> str:
+    """A source as the ledger knows it: absolute, and without a password."""
+    resolved = resolve_env(address)
+    if scheme_of(resolved) == "sqlite":
+        try:
+            return str(Path(sqlite_path(resolved)).resolve())
+        except AddressError as error:
+            raise UsageError(str(error)) from error
+    return redact_url(resolved)
+
+
+@contextmanager
+def opened_source(address: str, prepared: Prepared) -> Iterator[Source]:
+    """Open a source and close it."""
+    try:
+        source = open_source(resolve_env(address), prepared.options.read)
+    except AddressError as error:
+        raise UsageError(str(error)) from error
+    try:
+        yield source
+    finally:
+        source.close()
+
+
+@contextmanager
+def opened_target(
+    address: str, *, writing: bool, index: dict[str, Any] | None = None
+) -> Iterator[Target]:
+    """Open a target and close it; what its driver raises becomes a `TargetError`."""
+    try:
+        target = open_target(resolve_env(address), writing=writing, index=index)
+    except AddressError as error:
+        raise UsageError(str(error)) from error
+    except MigrateError:
+        raise
+    except HoldoverError as error:
+        raise TargetError(str(error)) from error
+    try:
+        yield target
+    except HoldoverError as error:
+        if isinstance(error, MigrateError):
+            raise
+        raise TargetError(str(error)) from error
+    except Exception as error:
+        translated = target.backend.translate(error)
+        if translated is error:
+            raise
+        raise TargetError(str(translated)) from error
+    finally:
+        target.close()
+
+
+class _Copy:
+    """One pass over the source's partitions."""
+
+    def __init__(
+        self,
+        source: Source,
+        target: Target,
+        prepared: Prepared,
+        run: Run,
+        reporter: Reporter,
+        plan: Plan,
+    ) -> None:
+        self._source, self._target, self._run = source, target, run
+        self._ledger = Ledger(target)
+        self._options = prepared.options
+        self._mapper = prepared.mapper
+        keep_ttl = self._options.ttl == "keep"
+        self._builder = RowBuilder(prepared.mapper, run.id, keep_ttl=keep_ttl)
+        self._reporter, self._plan = reporter, plan
+        self._labelled: set[str] = set()
+        path = self._options.rejects_file or f"holdover-{run.shown}.rejects.jsonl"
+        self._rejects = RejectsFile(path)
+        rate = self._options.rate
+        self._batch = max(1, min(self._options.batch, int(rate) if rate else 10**9))
+
+    def carry_out(self) -> CopyReport:
+        """Copy what is not there; record how far that is with every batch."""
+        run, ledger = self._run, self._ledger
+        began = time.monotonic()
+        known = ledger.progress(run)
+        resumed = bool(known)
+        if run.state != "copying":
+            # Everything was read once; this pass looks for what came since.
+            known = {}
+        ledger.acquire(run)
+        try:
+            run.state = "copying"
+            run.planned = max(run.planned, self._plan.to_write)
+            ledger.save(run)
+            self._reporter.begin("copying", self._plan.items)
+            passes = [
+                self._partition(part, known.get(part.id) or Progress(part.id))
+                for part in self._source.partitions()
+            ]
+            report = self._report(passes, resumed=resumed)
+            report.seconds = time.monotonic() - began
+            self._target.finish(report.written)
+            run.state = "copied"
+            run.counts = {**report.decisions}
+            run.finished_at = records.timestamp(records.now())
+            ledger.save(run)
+        finally:
+            self._reporter.end()
+            self._rejects.close()
+            self._release()
+        return report
+
+    def _release(self) -> None:
+        try:
+            self._ledger.release(self._run)
+        except Exception:  # noqa: BLE001, S110 - the target failed already; it expires
+            pass
+
+    def _partition(self, part: Partition, progress: Progress) -> Progress:
+        if progress.done:
+            return progress
+        started = time.monotonic()
+        moved = 0
+        for batch in self._source.read(part, progress.cursor, size=self._batch):
+            progress = self._apply(batch, progress)
+            moved += len(batch.items)
+            self._reporter.advance(len(batch.items))
+            self._check_rejects()
+            if self._options.rate:
+                ahead = moved / self._options.rate - (time.monotonic() - started)
+                time.sleep(max(0.0, ahead))
+        progress = Progress(part.id, progress.cursor, done=True, counts=progress.counts)
+        self._target.write([self._ledger.progress_put(self._run, progress)])
+        return progress
+
+    def _apply(self, batch: Batch, progress: Progress) -> Progress:
+        rows, refused = self._builder.rows(batch.items)
+        following = progress
+
+        def note(applied: Applied) -> list[PutOp]:
+            nonlocal following
+            counts: Counter[str] = Counter(progress.counts)
+            counts.update({str(d): n for d, n in applied.decisions.items()})
+            rejects = [*batch.rejects, *refused]
+            counts.update(f"reject:{reject.reason}" for reject in rejects)
+            counts["expired"] += batch.expired
+            following = Progress(progress.partition, batch.cursor, counts=counts)
+            return [
+                self._ledger.progress_put(self._run, following),
+                *self._ledger.heartbeat(self._run),
+                *self._label_puts(),
+            ]
+
+        applied = self._target.apply(rows, self._options.on_conflict, note)
+        self._rejects.add([*batch.rejects, *refused, *applied.rejects])
+        return following
+
+    def _label_puts(self) -> list[PutOp]:
+        """Keep the whole of labels that had to be shortened."""
+        new = {
+            encoded: raw
+            for encoded, raw in self._mapper.cut_labels.items()
+            if encoded not in self._labelled
+        }
+        self._labelled |= new.keys()
+        meta = {"recorded_at": records.timestamp(records.now()), "source": {}}
+        return [
+            self._target.put(
+                LABELS, encoded, records.build("label", {"label": raw}, meta)
+            )
+            for encoded, raw in new.items()
+        ]
+
+    def _check_rejects(self) -> None:
+        limit = self._options.max_rejects
+        if limit is not None and self._rejects.counts.total() > limit:
+            raise TargetError(
+                f"Stopped after more than {limit:,} rejects; they are in "
+                f"{self._rejects.path}.",
+                hint="Raise --max-rejects and repeat to go on.",
+            )
+
+    def _report(self, passes: list[Progress], *, resumed: bool) -> CopyReport:
+        total: Counter[str] = Counter()
+        for progress in passes:
+            total.update(progress.counts)
+        rejects = {
+            name.removeprefix("reject:"): number
+            for name, number in total.items()
+            if name.startswith("reject:")
+        }
+        if conflicts := total.pop(str(Decision.CONFLICT), 0):
+            rejects["conflict"] = conflicts
+        known = {str(decision) for decision in Decision}
+        decisions = {name: n for name, n in total.items() if name in known and n}
+        made = self._rejects.counts.total() > 0
+        return CopyReport(
+            self._run.id,
+            resumed=resumed,
+            decisions=decisions,
+            rejects=rejects,
+            expired=total["expired"],
+            written=Applied(
+                Counter({Decision(d): n for d, n in decisions.items()})
+            ).written,
+            rejects_file=str(self._rejects.path) if made else None,
+        )

@@ -1,0 +1,108 @@
+"""Targets: where records go, opened for writing or only for reading."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from langgraph.store.memory import InMemoryStore
+
+from holdover.compat.errors import AddressError, StoreUnavailable
+from holdover.compat.stores.address import redact_url, scheme_of, sqlite_path
+from holdover.compat.stores.opening import open_store
+from holdover.migrate.errors import UsageError
+from holdover.migrate.targets.base import Applied, Row, StoredRow, Target
+
+__all__ = ["Applied", "Row", "StoredRow", "Target", "open_target"]
+
+_POSTGRES = ("postgresql", "postgres")
+
+
+def open_target(
+    address: str, *, writing: bool, index: dict[str, Any] | None = None
+) -> Target:
+    """Open a target; one that is only read is neither created nor set up.
+
+    Raises:
+        UsageError: The address is not one of a target.
+        StoreUnavailable: It cannot be reached or opened.
+    """
+    scheme = scheme_of(address)
+    shown = redact_url(address)
+    if scheme == "memory":
+        raise UsageError(
+            "memory:// ends with this command, and everything moved there with it.",
+            hint="Name a file, a database, or module:factory.",
+        )
+    if scheme == "sqlite":
+        return _open_sqlite(sqlite_path(address), shown, index, writing=writing)
+    if scheme in _POSTGRES:
+        try:
+            from holdover.migrate.targets.postgres import (  # noqa: PLC0415 - an extra
+                open_postgres,
+            )
+        except ImportError as error:
+            raise UsageError(
+                "PostgreSQL needs packages that are not installed.",
+                hint="Run: pip install 'holdover[postgres]'",
+            ) from error
+        target = open_postgres(address, shown, index, setup=writing)
+        return target or _empty(shown, "PostgreSQL store")
+    if scheme == "factory":
+        return Target(open_store(address), shown)
+    raise AddressError(
+        f"{shown} is not an address of a target.",
+        hint="Give a path, sqlite:///FILE, postgresql://…, module:factory or env:NAME.",
+    )
+
+
+def _empty(shown: str, label: str) -> Target:
+    """What a target that does not exist yet holds."""
+    target = Target(InMemoryStore(), shown)
+    target.label = label
+    return target
+
+
+def _open_sqlite(
+    path: str, shown: str, index: dict[str, Any] | None, *, writing: bool
+) -> Target:
+    from holdover.compat.stores import sqlite  # noqa: PLC0415 - loads sqlite-vec
+    from holdover.migrate.targets.sqlite import SqliteTarget  # noqa: PLC0415
+
+    if Path(path).is_dir():
+        raise AddressError(f"{path} is a folder.", hint="Name a file in it.")
+    if not writing and (not Path(path).exists() or not Path(path).stat().st_size):
+        return _empty(shown, "SQLite store")
+    folder = Path(path).resolve().parent
+    if not folder.is_dir():
+        raise AddressError(
+            f"The folder {folder} does not exist.", hint="Create it first."
+        )
+    if writing and index:
+        from holdover.compat.stores.opening import open_sqlite  # noqa: PLC0415
+
+        return SqliteTarget(open_sqlite(path, index), shown, path)  # type: ignore[arg-type]
+    try:
+        conn = sqlite.connect(path, read_only=not writing)
+        try:
+            sqlite.check_columns(conn, path)
+            if writing:
+                sqlite.ensure_schema(conn, vectors=False)
+            elif not sqlite.has_schema(conn):
+                conn.close()
+                return _empty(shown, "SQLite store")
+        except BaseException:
+            conn.close()
+            raise
+    except sqlite3.Error as error:
+        raise StoreUnavailable(
+            f"{path} cannot be opened as a store: {error}.",
+            hint="Check the file, its rights and the free space."
+            if os.access(folder, os.W_OK)
+            else f"The folder {folder} cannot be written.",
+        ) from error
+    store = sqlite.HoldoverSqliteStore(conn)
+    store.is_setup = True
+    return SqliteTarget(store, shown, path)

@@ -1,0 +1,143 @@
+"""Verify: the source streamed against the target, by recomputed hash."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdover.compat import records
+from holdover.compat.scope import INTERNAL_ROOT
+from holdover.migrate.building import RowBuilder
+from holdover.migrate.conflicts import Decision, descends
+from holdover.migrate.ledger import Run
+from holdover.migrate.options import Prepared
+from holdover.migrate.sources.base import SAMPLES, Reject, Source
+from holdover.migrate.targets.base import Row, Target, run_of
+from holdover.migrate.targets.resolving import Resolved, Resolver, journal_of
+
+_GONE = frozenset({Decision.DELETED, Decision.FORGOTTEN, Decision.SUPERSEDED})
+
+
+@dataclass
+class VerifyReport:
+    """How the records of a source compare with the target.
+
+    Attributes:
+        equal: The target holds the same content.
+        changed: The application changed or deleted it since it was moved.
+        expired: Its lifetime ended, in the source or in the target.
+        missing: The target does not hold it. A failure.
+        different: The target holds something else in its place. A failure.
+        extra: Records of the run in the target that the source no longer has.
+        rejected: What the source holds and cannot be moved, by reason.
+        examples: Locators of some that are missing or different.
+    """
+
+    source: str
+    target: str
+    run: str | None = None
+    equal: int = 0
+    changed: int = 0
+    expired: int = 0
+    missing: int = 0
+    different: int = 0
+    extra: int = 0
+    rejected: dict[str, int] = field(default_factory=dict)
+    examples: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def compared(self) -> int:
+        """How many records of the source were compared."""
+        return self.equal + self.changed + self.expired + self.missing + self.different
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing is missing and nothing is different."""
+        return not (self.missing or self.different)
+
+
+def compare(
+    source: Source,
+    target: Target,
+    prepared: Prepared,
+    run: Run | None,
+    *,
+    tick: Callable[[int], None] = lambda _: None,
+) -> VerifyReport:
+    """Compare everything; memory stays flat. `tick` is told of every batch."""
+    report = VerifyReport(source.address, target.address, run.id if run else None)
+    options = prepared.options
+    run_id = run.id if run else records.new_revision()
+    builder = RowBuilder(prepared.mapper, run_id, keep_ttl=options.ttl == "keep")
+    ours = 0
+    for partition in source.partitions():
+        for batch in source.read(partition, size=options.batch):
+            rows, rejects = builder.rows(batch.items)
+            _count_rejects(report, [*batch.rejects, *rejects])
+            report.expired += batch.expired
+            ours += _compare_rows(report, target, rows, run_id)
+            tick(len(batch.items) + len(batch.rejects))
+    if run:
+        held = sum(
+            row.namespace[0] != INTERNAL_ROOT
+            for rows_of_run in target.rows_of_run(run.id)
+            for row in rows_of_run
+        )
+        report.extra = max(0, held - ours)
+    return report
+
+
+def _count_rejects(report: VerifyReport, rejects: Sequence[Reject]) -> None:
+    for reject in rejects:
+        report.rejected[reject.reason] = report.rejected.get(reject.reason, 0) + 1
+
+
+def _compare_rows(
+    report: VerifyReport, target: Target, rows: Sequence[Row], run_id: str
+) -> int:
+    """Class each row; return how many of the target's values are the run's."""
+    values = target.read([(row.namespace, row.key) for row in rows])
+    ours = 0
+    unclear = []
+    for row, value in zip(rows, values, strict=True):
+        if value is not None and run_of(value) == run_id:
+            ours += 1
+        if value is not None and _content_hash(value) == row.value["meta"]["hash"]:
+            report.equal += 1
+        else:
+            unclear.append(row)
+    if unclear:
+        at = records.timestamp(records.now())
+        for one in Resolver(target).decide(unclear):
+            name = _class_of(one, target, run_id, at)
+            setattr(report, name, getattr(report, name) + 1)
+            if name in ("missing", "different"):
+                kept = report.examples.setdefault(name, [])
+                if len(kept) < SAMPLES:
+                    kept.append(one.row.locator)
+    return ours
+
+
+def _content_hash(value: Mapping[str, Any]) -> str | None:
+    try:
+        return records.content_hash(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _class_of(one: Resolved, target: Target, run_id: str, at: str) -> str:
+    """The class of a record whose place holds nothing or another content."""
+    if one.decision in _GONE:
+        return "changed"
+    if one.existing is None:
+        return "expired" if records.is_expired(one.row.value["meta"], at) else "missing"
+    if run_of(one.existing) == run_id:
+        return "different"
+    meta = one.existing.get("meta")
+    if isinstance(meta, Mapping) and meta.get("parent") == run_id:
+        return "changed"
+    entries = target.entries(journal_of(one.row))
+    if descends([value for _, value in entries], one.row.locator):
+        return "changed"
+    return "different"

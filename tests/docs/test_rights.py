@@ -1,0 +1,204 @@
+"""The rights of `docs/rights.md`, taken from the page, are enough and not too many."""
+
+import re
+import shutil
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+from uuid import uuid4
+
+import pytest
+
+from holdover.compat.errors import HoldoverError
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "rights.md").read_text("utf-8")
+SAMPLE = ROOT / "examples" / "old_app" / "entities.db"
+ENTITIES = 41
+ROLES = ("memory_owner", "memory_writer", "memory_reader")
+
+
+def blocks(language):
+    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def statements(role):
+    (block,) = [b for b in blocks("sql") if f"CREATE ROLE {role} " in b]
+    return [line for line in block.splitlines() if line]
+
+
+def as_role(url, role):
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=f"{role}@{parts.netloc.partition('@')[2]}"))
+
+
+@pytest.fixture
+def source(tmp_path):
+    return str(shutil.copy(SAMPLE, tmp_path / "entities.db"))
+
+
+@pytest.fixture
+def rejects(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def grant(postgres_url):
+    """Run the page's statements for one role, some left out; give the role's URL."""
+    import psycopg
+
+    database = urlsplit(postgres_url).path[1:]
+    suffix = uuid4().hex[:8]
+    made = {}
+
+    def name(role):
+        return f"{role}_{suffix}"
+
+    def run(role, without=None):
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            for line in statements(role):
+                sql = line
+                sql = sql.replace("DATABASE app", f'DATABASE "{database}"')
+                for other in ROLES:
+                    sql = re.sub(rf"\b{other}\b", name(other), sql)
+                connection.execute(sql)
+            if without:
+                on = f'DATABASE "{database}"' if without == "TEMPORARY" else "store"
+                connection.execute(f"REVOKE {without} ON {on} FROM {name(role)}")
+        made[role] = as_role(postgres_url, name(role))
+        return made[role]
+
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f'REVOKE ALL ON DATABASE "{database}" FROM PUBLIC')
+        connection.execute("REVOKE ALL ON SCHEMA public FROM PUBLIC")
+    yield run
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        for role in reversed(made):
+            connection.execute(f"DROP OWNED BY {name(role)} CASCADE")
+            connection.execute(f"DROP ROLE {name(role)}")
+
+
+@pytest.fixture
+def writer(grant, source):
+    """A database that `memory_owner` has set up, as `memory_writer` sees it."""
+    from holdover.migrate.run import migrate
+
+    owner = grant("memory_owner")
+    assert migrate(source, owner, setup_only=True).exit_code == 0
+    return grant("memory_writer")
+
+
+@pytest.mark.usefixtures("rejects")
+def test_every_command_runs_with_its_postgres_rights(grant, writer, source):
+    from holdover.migrate.rollback import rollback
+    from holdover.migrate.run import migrate, verify
+    from holdover.migrate.status import status
+
+    reader = grant("memory_reader")
+    planned = migrate(source, reader, dry_run=True)
+    assert planned.exit_code == 0
+    assert planned.plan.to_write == ENTITIES
+    assert status(reader) == []
+
+    done = migrate(source, writer)
+    assert done.exit_code == 0
+    assert done.verify.equal == ENTITIES
+
+    assert verify(source, reader).equal == ENTITIES
+    assert [run.state for run in status(reader)] == ["done"]
+    assert rollback(writer).removed == ENTITIES
+    assert status(reader) == []
+
+
+@pytest.mark.usefixtures("rejects")
+@pytest.mark.parametrize("right", ["TEMPORARY", "INSERT", "UPDATE", "DELETE", "SELECT"])
+def test_a_writer_lacking_one_right_is_told(grant, source, right):
+    from holdover.migrate.rollback import rollback
+    from holdover.migrate.run import migrate
+
+    assert migrate(source, grant("memory_owner"), setup_only=True).exit_code == 0
+    crippled = grant("memory_writer", without=right)
+
+    def there_and_back():
+        migrate(source, crippled)
+        rollback(crippled)
+
+    with pytest.raises(HoldoverError, match="permission denied"):
+        there_and_back()
+
+
+@pytest.mark.usefixtures("rejects")
+def test_a_reader_writes_nothing(grant, writer, source):
+    from holdover.migrate.run import migrate
+    from holdover.migrate.status import status
+
+    reader = grant("memory_reader")
+    with pytest.raises(HoldoverError):
+        migrate(source, reader)
+    assert status(reader) == []
+    assert migrate(source, writer).exit_code == 0
+
+
+def acl(version):
+    """The page's user for Redis 7 (0) or 6 (1)."""
+    return blocks("text")[version].strip().split()
+
+
+def as_user(url, command):
+    user = command[2]
+    password = next(part[1:] for part in command if part.startswith(">"))
+    parts = urlsplit(url)
+    netloc = f"{user}:{password}@{parts.netloc}"
+    return urlunsplit(parts._replace(netloc=netloc))
+
+
+@pytest.fixture
+def redis_admin(redis_url):
+    import redis
+
+    with redis.Redis.from_url(redis_url) as client:
+        for number in range(3):
+            client.set(f"memory_store:s{number}:Alice", "Alice", ex=86_400)
+            client.set(f"secret:{number}", "not to be read")
+        yield client
+        client.execute_command("ACL", "DELUSER", "memory_scan")
+
+
+@pytest.mark.usefixtures("rejects")
+@pytest.mark.parametrize("version", [0, 1])
+def test_redis_user_may_be_read_and_nothing_else(
+    redis_admin, redis_url, tmp_path, version
+):
+    import redis
+
+    from holdover.migrate.run import migrate
+    from holdover.migrate.scan import scan
+
+    command = acl(version)
+    redis_admin.execute_command(*command)
+    address = as_user(redis_url, command)
+    assert sum(group.items for group in scan(address).groups) == 3
+    done = migrate(address, str(tmp_path / "memory.db"))
+    assert done.exit_code == 0
+    assert done.verify.equal == 3
+
+    with redis.Redis.from_url(address) as client:
+        for refused in (
+            ("SET", "memory_store:s0:Alice", "x"),
+            ("GETEX", "memory_store:s0:Alice", "EX", "1"),
+            ("DEL", "memory_store:s0:Alice"),
+            ("MGET", "secret:0"),
+            ("KEYS", "*"),
+            ("CONFIG", "GET", "*"),
+        ):
+            with pytest.raises(redis.exceptions.NoPermissionError):
+                client.execute_command(*refused)
+
+
+@pytest.mark.parametrize("right", ["+scan", "+mget", "+pttl", "+strlen", "+type"])
+def test_redis_user_lacking_one_right_is_told(redis_admin, redis_url, tmp_path, right):
+    from holdover.migrate.run import migrate
+
+    command = [part for part in acl(0) if part != right]
+    redis_admin.execute_command(*command)
+    with pytest.raises(HoldoverError, match="may not run the commands"):
+        migrate(as_user(redis_url, command), str(tmp_path / "memory.db"))
