@@ -60,7 +60,10 @@ def run(code: str) -> str:
 def main() -> None:
     """Print one line per class."""
     for name in ("langchain", "langchain-classic", "langchain-community"):
-        print(name, importlib.metadata.version(name))
+        try:
+            print(name, importlib.metadata.version(name))
+        except importlib.metadata.PackageNotFoundError:
+            print(name, "is not installed")
     for module, name in CLASSES.items():
         here = run(ONE.format(hide=False, module=module, name=name))
         hidden = run(ONE.format(hide=True, module=module, name=name))

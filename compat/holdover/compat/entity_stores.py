@@ -46,7 +46,6 @@ class _StoreEntityStore(BaseEntityStore):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="ignore")
 
-    _repository: Repository | None = PrivateAttr(default=None)
     _given: BaseStore | str | None = PrivateAttr(default=None)
     _scope: Scope | None = PrivateAttr(default=None)
     _history: History = PrivateAttr(default=DEFAULT_HISTORY)
@@ -68,11 +67,11 @@ class _StoreEntityStore(BaseEntityStore):
         return self._records()
 
     def _records(self) -> Repository:
-        if self._repository is None:
-            self._repository = self._make_repository()
         return self._repository
 
-    def _make_repository(self) -> Repository:
+    @functools.cached_property
+    def _repository(self) -> Repository:
+        """Made at first use: constructing the object opens nothing."""
         settings = configuration()
         store = self._given if self._given is not None else settings.opened()
         if isinstance(store, str):

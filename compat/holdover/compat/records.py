@@ -210,9 +210,13 @@ def content_hash(value: Mapping[str, Any]) -> str:
     """
     meta = value.get("meta")
     escaped = meta.get("escaped", ()) if isinstance(meta, Mapping) else ()
-    of = {"content": _canonical(value.get("content")), "kind": value.get("kind")}
-    paths = [path for path in escaped if path.startswith(_CONTENT)]
-    if paths:
+    content = value.get("content")
+    if not (
+        type(content) is dict and all(type(one) is str for one in content.values())
+    ):
+        content = _canonical(content)
+    of = {"content": content, "kind": value.get("kind")}
+    if escaped and (paths := [p for p in escaped if p.startswith(_CONTENT)]):
         of["escaped"] = sorted(paths)
     canonical = orjson.dumps(of, option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(canonical).hexdigest()[:_HASH_DIGITS]

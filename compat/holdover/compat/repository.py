@@ -38,6 +38,8 @@ class Repository(Reviewing):
         self, kind: str, key: str, *, recall: timedelta | None = None
     ) -> Record | None:
         """Read the head of a raw key; `recall` extends its lifetime to that."""
+        if recall is None and (record := self._get_at_once(kind, key)):
+            return record
         return run(self._backend, self._get(kind, key, recall))
 
     async def aget(

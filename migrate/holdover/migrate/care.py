@@ -8,8 +8,8 @@ from holdover.compat import records
 from holdover.compat.repository import Repository
 from holdover.compat.stores.probing import ProbeReport
 from holdover.compat.stores.probing import probe as probe_store
+from holdover.migrate.ends import opened_target
 from holdover.migrate.mapping import DEFAULT_TEMPLATE, Mapper
-from holdover.migrate.run import opened_target
 
 _NAMESPACES = 1_000
 _UNREACHED = (

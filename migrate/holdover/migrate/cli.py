@@ -488,7 +488,7 @@ def verify(
     choices as to migrate.
     """
     from holdover.migrate import progress, report  # noqa: PLC0415
-    from holdover.migrate.run import verify as carry_out  # noqa: PLC0415
+    from holdover.migrate.verify import verify as carry_out  # noqa: PLC0415
 
     options = _options(
         root=root,

@@ -8,8 +8,8 @@ from typing import Any
 
 from holdover.compat import journal, records
 from holdover.compat.scope import INTERNAL_ROOT
+from holdover.migrate.ends import opened_target
 from holdover.migrate.ledger import Ledger
-from holdover.migrate.run import opened_target
 from holdover.migrate.sources.base import SAMPLES
 from holdover.migrate.targets.base import StoredRow, Target, run_of
 from holdover.migrate.targets.resolving import AS_REVISION

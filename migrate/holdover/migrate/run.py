@@ -4,37 +4,36 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from langgraph.store.base import PutOp
 
 from holdover.compat import records
-from holdover.compat.errors import AddressError, HoldoverError
 from holdover.compat.reading import LABELS
 from holdover.compat.stores.address import (
     redact_url,
-    resolve_env,
-    scheme_of,
-    sqlite_path,
 )
 from holdover.compat.stores.probing import probe as probe_store
 from holdover.migrate.building import RowBuilder
 from holdover.migrate.conflicts import Decision
-from holdover.migrate.errors import MigrateError, PlanBlocked, TargetError, UsageError
+from holdover.migrate.ends import (
+    find_run,
+    opened_source,
+    opened_target,
+    source_identity,
+)
+from holdover.migrate.errors import TargetError, UsageError
 from holdover.migrate.ledger import Ledger, Progress, Run, new_run
 from holdover.migrate.options import Options, Prepared
 from holdover.migrate.plan import Plan, make_plan
 from holdover.migrate.progress import Progress as Reporter
 from holdover.migrate.progress import Silent
 from holdover.migrate.rejects import RejectsFile
-from holdover.migrate.sources import open_source
-from holdover.migrate.sources.base import Batch, Inventory, Partition, Source
-from holdover.migrate.targets import Applied, Target, open_target
-from holdover.migrate.verify import VerifyReport, compare
+from holdover.migrate.sources.base import Batch, Partition, Source
+from holdover.migrate.targets import Applied, Target
+from holdover.migrate.verify import VerifyReport, compare_reported
 
 
 @dataclass
@@ -106,7 +105,7 @@ def migrate(
         with opened_target(target, writing=False) as planned:
             ledger = Ledger(planned)
             identity = source_identity(source)
-            run = _find_run(ledger, identity, prepared)
+            run = find_run(ledger, identity, prepared)
             tentative = run.id if run else records.new_revision()
             reporter.begin("planning", 0)
             plan = make_plan(reading, planned, prepared, tentative)
@@ -124,7 +123,7 @@ def migrate(
         if done and not plan.to_write and run is not None:
             with opened_target(target, writing=False) as finished:
                 copied = CopyReport(run.id, resumed=True, rejects=dict(plan.rejects))
-                report = _verified(
+                report = compare_reported(
                     reading, finished, prepared, run, reporter, plan.inventory
                 )
                 return MigrateReport(plan, copied, report)
@@ -137,7 +136,7 @@ def migrate(
                 run = new_run(identity, prepared.fingerprint(), shown, plan.to_write)
                 run.id = tentative
             copied = _Copy(reading, writing, prepared, run, reporter, plan).carry_out()
-            report = _verified(
+            report = compare_reported(
                 reading, writing, prepared, run, reporter, plan.inventory
             )
             if report.clean:
@@ -145,67 +144,6 @@ def migrate(
                 run.verified_at = records.timestamp(records.now())
                 ledger.save(run)
             return MigrateReport(plan, copied, report)
-
-
-def verify(
-    source: str,
-    target: str,
-    options: Options | None = None,
-    *,
-    reporter: Reporter | None = None,
-) -> VerifyReport:
-    """Compare a source with a target, item by item; write nothing."""
-    options = options or Options()
-    prepared = options.prepared()
-    reporter = reporter or Silent()
-    with (
-        opened_source(source, prepared) as reading,
-        opened_target(target, writing=False) as target_read,
-    ):
-        inventory = reading.inventory()
-        if inventory.blockers:
-            raise PlanBlocked(
-                f"{inventory.blockers[0].message}.",
-                hint=f"Add {inventory.blockers[0].fix}.",
-            )
-        run = _find_run(Ledger(target_read), source_identity(source), prepared)
-        return _verified(reading, target_read, prepared, run, reporter, inventory)
-
-
-def _verified(
-    source: Source,
-    target: Target,
-    prepared: Prepared,
-    run: Run | None,
-    reporter: Reporter,
-    inventory: Inventory,
-) -> VerifyReport:
-    reporter.begin("verifying", sum(group.items for group in inventory.groups))
-    try:
-        return compare(source, target, prepared, run, tick=reporter.advance)
-    finally:
-        reporter.end()
-
-
-def _find_run(ledger: Ledger, identity: str, prepared: Prepared) -> Run | None:
-    wanted = prepared.options.run
-    fingerprint = prepared.fingerprint()
-    if wanted is None:
-        run = ledger.matching(identity, fingerprint)
-    else:
-        run = ledger.find(wanted)
-        if run.fingerprint != fingerprint:
-            raise UsageError(
-                f"Run {run.shown} was made with other choices, so that it wrote other "
-                "things.",
-                hint=f"Its command was: {run.command}",
-            )
-    if run is not None and run.state == "rolling back":
-        raise UsageError(
-            f"Run {run.shown} is being rolled back.",
-            hint="Finish that with `holdover rollback`, then migrate anew.",
-        )
-    return run
 
 
 def _check_suitable(target: Target) -> None:
@@ -220,58 +158,6 @@ def _index(options: Options) -> dict[str, Any] | None:
     if options.dims is None:
         raise UsageError("--index needs --dims.", hint="Give the model's dimensions.")
     return {"embed": options.index, "dims": options.dims, "fields": ["$"]}
-
-
-def source_identity(address: str) -> str:
-    """A source as the ledger knows it: absolute, and without a password."""
-    resolved = resolve_env(address)
-    if scheme_of(resolved) == "sqlite":
-        try:
-            return str(Path(sqlite_path(resolved)).resolve())
-        except AddressError as error:
-            raise UsageError(str(error)) from error
-    return redact_url(resolved)
-
-
-@contextmanager
-def opened_source(address: str, prepared: Prepared) -> Iterator[Source]:
-    """Open a source and close it."""
-    try:
-        source = open_source(resolve_env(address), prepared.options.read)
-    except AddressError as error:
-        raise UsageError(str(error)) from error
-    try:
-        yield source
-    finally:
-        source.close()
-
-
-@contextmanager
-def opened_target(
-    address: str, *, writing: bool, index: dict[str, Any] | None = None
-) -> Iterator[Target]:
-    """Open a target and close it; what its driver raises becomes a `TargetError`."""
-    try:
-        target = open_target(resolve_env(address), writing=writing, index=index)
-    except AddressError as error:
-        raise UsageError(str(error)) from error
-    except MigrateError:
-        raise
-    except HoldoverError as error:
-        raise TargetError(str(error)) from error
-    try:
-        yield target
-    except HoldoverError as error:
-        if isinstance(error, MigrateError):
-            raise
-        raise TargetError(str(error)) from error
-    except Exception as error:
-        translated = target.backend.translate(error)
-        if translated is error:
-            raise
-        raise TargetError(str(translated)) from error
-    finally:
-        target.close()
 
 
 class _Copy:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from holdover.migrate.ends import opened_source
 from holdover.migrate.options import Options
-from holdover.migrate.run import opened_source
 from holdover.migrate.sources.base import Inventory
 
 

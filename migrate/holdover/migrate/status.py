@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from holdover.migrate.ends import opened_target
 from holdover.migrate.ledger import Ledger
-from holdover.migrate.run import opened_target
 
 
 @dataclass

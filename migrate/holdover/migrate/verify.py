@@ -7,12 +7,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdover.compat import records
-from holdover.compat.scope import INTERNAL_ROOT
 from holdover.migrate.building import RowBuilder
 from holdover.migrate.conflicts import Decision, descends
-from holdover.migrate.ledger import Run
-from holdover.migrate.options import Prepared
-from holdover.migrate.sources.base import SAMPLES, Reject, Source
+from holdover.migrate.ends import (
+    find_run,
+    opened_source,
+    opened_target,
+    source_identity,
+)
+from holdover.migrate.errors import PlanBlocked
+from holdover.migrate.ledger import Ledger, Run
+from holdover.migrate.options import Options, Prepared
+from holdover.migrate.progress import Progress as Reporter
+from holdover.migrate.progress import Silent
+from holdover.migrate.sources.base import SAMPLES, Inventory, Reject, Source
 from holdover.migrate.targets.base import Row, Target, run_of
 from holdover.migrate.targets.resolving import Resolved, Resolver, journal_of
 
@@ -57,6 +65,49 @@ class VerifyReport:
         return not (self.missing or self.different)
 
 
+def verify(
+    source: str,
+    target: str,
+    options: Options | None = None,
+    *,
+    reporter: Reporter | None = None,
+) -> VerifyReport:
+    """Compare a source with a target, item by item; write nothing."""
+    options = options or Options()
+    prepared = options.prepared()
+    reporter = reporter or Silent()
+    with (
+        opened_source(source, prepared) as reading,
+        opened_target(target, writing=False) as target_read,
+    ):
+        inventory = reading.inventory()
+        if inventory.blockers:
+            raise PlanBlocked(
+                f"{inventory.blockers[0].message}.",
+                hint=f"Add {inventory.blockers[0].fix}.",
+            )
+        run = find_run(Ledger(target_read), source_identity(source), prepared)
+        return compare_reported(
+            reading, target_read, prepared, run, reporter, inventory
+        )
+
+
+def compare_reported(
+    source: Source,
+    target: Target,
+    prepared: Prepared,
+    run: Run | None,
+    reporter: Reporter,
+    inventory: Inventory,
+) -> VerifyReport:
+    """Compare, and tell how far that is."""
+    reporter.begin("verifying", sum(group.items for group in inventory.groups))
+    try:
+        return compare(source, target, prepared, run, tick=reporter.advance)
+    finally:
+        reporter.end()
+
+
 def compare(
     source: Source,
     target: Target,
@@ -79,11 +130,7 @@ def compare(
             ours += _compare_rows(report, target, rows, run_id)
             tick(len(batch.items) + len(batch.rejects))
     if run:
-        held = sum(
-            row.namespace[0] != INTERNAL_ROOT
-            for rows_of_run in target.rows_of_run(run.id)
-            for row in rows_of_run
-        )
+        held = target.count_of_run(run.id)
         report.extra = max(0, held - ours)
     return report
 

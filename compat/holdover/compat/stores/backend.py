@@ -213,6 +213,14 @@ class Backend(ABC):
         yield from (part for part in (internal, current) if part)
 
 
+class DirectReads(Backend):
+    """A backend that reads one value in one call, with nothing in between."""
+
+    @abstractmethod
+    def value(self, prefix: str, key: str) -> Value | None:
+        """The value of a key; `prefix` is the namespace joined by dots."""
+
+
 def _order(op: PutOp) -> tuple[bool, Namespace, str]:
     return (op.namespace[0] != INTERNAL_ROOT, op.namespace, op.key)
 

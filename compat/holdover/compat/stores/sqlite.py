@@ -18,7 +18,7 @@ from langgraph.store.sqlite import AsyncSqliteStore, SqliteStore
 from holdover.compat.errors import StoreUnavailable, StoreUnsuitable
 from holdover.compat.stores.backend import (
     AsyncPlainBackend,
-    Backend,
+    DirectReads,
     Namespace,
     Pair,
     Value,
@@ -31,6 +31,11 @@ PUT = (
     "VALUES (?, ?, ?, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP, ?, ?)"
 )
 _GET = "SELECT value FROM store WHERE prefix = ? AND key = ?"
+_RANGE = (
+    "SELECT key, value FROM store WHERE prefix = ? AND key >= ? AND key <= ? LIMIT ?"
+)
+_RANGE_FROM = 32
+_RANGE_WASTE = 4
 _DELETE = "DELETE FROM store WHERE prefix = ? AND key = ?"
 _COUNT = "SELECT count(*) FROM store WHERE prefix = ?"
 _OLDER = "SELECT key FROM store WHERE prefix = ? ORDER BY key DESC LIMIT -1 OFFSET ?"
@@ -191,7 +196,7 @@ def expiry(ttl: float | None, moment: datetime) -> str | None:
     return (moment + timedelta(minutes=ttl)).isoformat(" ")
 
 
-class SqliteBackend(Backend):
+class SqliteBackend(DirectReads):
     """A `SqliteStore`, ours or the user's, by SQL on its own connection."""
 
     atomic = True
@@ -212,13 +217,47 @@ class SqliteBackend(Backend):
         return None if row is None else orjson.loads(row[0])
 
     def read(self, pairs: Sequence[Pair]) -> list[Value | None]:
-        """Read each key by the primary index."""
+        """Read each key by the primary index; many of one namespace as a range."""
         conn = self._ready()
+        if len(pairs) >= _RANGE_FROM:
+            return self._read_many(conn, pairs)
         found: list[Value | None] = []
         with self.store.lock:
             for namespace, key in pairs:
                 row = conn.execute(_GET, (".".join(namespace), key)).fetchone()
                 found.append(None if row is None else orjson.loads(row[0]))
+        return found
+
+    def _read_many(
+        self, conn: sqlite3.Connection, pairs: Sequence[Pair]
+    ) -> list[Value | None]:
+        wanted: dict[Namespace, list[int]] = {}
+        for at, (namespace, _) in enumerate(pairs):
+            wanted.setdefault(namespace, []).append(at)
+        found: list[Value | None] = [None] * len(pairs)
+        for namespace, places in wanted.items():
+            prefix = ".".join(namespace)
+            rows = None
+            if len(places) >= _RANGE_FROM:
+                keys = [pairs[at][1] for at in places]
+                # A range may hold much else: past that, keys are read one by one.
+                limit = _RANGE_WASTE * len(keys)
+                with self.store.lock:
+                    rows = conn.execute(
+                        _RANGE, (prefix, min(keys), max(keys), limit)
+                    ).fetchall()
+            if rows is not None and len(rows) < limit:
+                values = dict(rows)
+                for at in places:
+                    raw = values.get(pairs[at][1])
+                    if raw is not None:
+                        found[at] = orjson.loads(raw)
+                continue
+            with self.store.lock:
+                for at in places:
+                    row = conn.execute(_GET, (prefix, pairs[at][1])).fetchone()
+                    if row is not None:
+                        found[at] = orjson.loads(row[0])
         return found
 
     def write(self, groups: Sequence[Sequence[PutOp]]) -> None:

@@ -199,8 +199,8 @@ class _Census:
         notes = []
         if total > MEASURED:
             notes.append(
-                f"Sizes and lifetimes are estimated from about {MEASURED:,} of {total:,}"
-                " keys; keys that are not strings are found while copying."
+                f"Sizes and lifetimes are estimates, from about {MEASURED:,} of"
+                f" {total:,} keys; keys that are not strings are found while copying."
             )
         if self._unselected:
             notes.append(

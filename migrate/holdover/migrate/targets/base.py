@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from langgraph.store.base import BaseStore, PutOp
 
 from holdover.compat.records import KINDS
+from holdover.compat.scope import INTERNAL_ROOT
 from holdover.compat.stores.backend import (
     Backend,
     Count,
@@ -142,6 +143,14 @@ class Target:
                 if rows:
                     yield rows
             offset += len(found)
+
+    def count_of_run(self, run_id: str) -> int:
+        """How many current items are the run's."""
+        return sum(
+            row.namespace[0] != INTERNAL_ROOT
+            for rows in self.rows_of_run(run_id)
+            for row in rows
+        )
 
     # Writing.
 

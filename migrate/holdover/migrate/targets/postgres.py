@@ -86,6 +86,10 @@ _OF_RUN = (
     "WHERE (prefix, key) > (%s, %s) AND value->'meta'->'source'->>'run' = %s "
     "ORDER BY prefix, key LIMIT %s"
 )
+_COUNT_OF_RUN = (
+    "SELECT count(*) FROM store WHERE value->'meta'->'source'->>'run' = %s "
+    "AND prefix NOT LIKE '~holdover.%%'"
+)
 _PAGE = 5_000
 _WORTH_ANALYZING = 10_000
 _NULL = b"\\N"
@@ -228,6 +232,12 @@ class PostgresTarget(Target):
                     (orjson.dumps(new).decode(), prefix, key, wanted),
                 )
             return cur.rowcount == 1
+
+    def count_of_run(self, run_id: str) -> int:
+        """Count in the server."""
+        with self._conn.cursor(row_factory=tuple_row) as cur:
+            row = cur.execute(_COUNT_OF_RUN, (run_id,)).fetchone()
+        return int(row[0]) if row else 0
 
     def rows_of_run(self, run_id: str) -> Iterator[list[StoredRow]]:
         """Scan the table by its primary key."""

@@ -58,6 +58,10 @@ _AFTER = (
     "SELECT prefix, key, value FROM store WHERE (prefix, key) > (?, ?) "
     "ORDER BY prefix, key LIMIT ?"
 )
+_COUNT_OF_RUN = (
+    "SELECT count(*) FROM store WHERE (prefix < '~holdover.' OR prefix >= '~holdover/') "
+    "AND instr(CAST(value AS BLOB), ?)"
+)
 _PAGE = 5_000
 
 
@@ -165,6 +169,13 @@ class SqliteTarget(Target):
                 return False
             self._put_all([self.put(namespace, key, new)], datetime.now(UTC))
         return True
+
+    def count_of_run(self, run_id: str) -> int:
+        """Count by bytes: no text of a record can hold these quotes unescaped."""
+        needle = f'"run":"{run_id}"'.encode()
+        with self.store.lock:
+            row = self._conn.execute(_COUNT_OF_RUN, (needle,)).fetchone()
+        return int(row[0])
 
     def rows_of_run(self, run_id: str) -> Iterator[list[StoredRow]]:
         """Scan the table by its primary key; bytes tell most rows apart."""
