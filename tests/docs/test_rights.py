@@ -90,8 +90,9 @@ def writer(grant, source):
 @pytest.mark.usefixtures("rejects")
 def test_every_command_runs_with_its_postgres_rights(grant, writer, source):
     from holdover.migrate.rollback import rollback
-    from holdover.migrate.run import migrate, verify
+    from holdover.migrate.run import migrate
     from holdover.migrate.status import status
+    from holdover.migrate.verify import verify
 
     reader = grant("memory_reader")
     planned = migrate(source, reader, dry_run=True)

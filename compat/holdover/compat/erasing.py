@@ -126,7 +126,7 @@ class Erasing(Writing):
         (head,) = yield Read([(self.namespace(kind), key)])
         entries = yield from self._entries(kind, key)
         moment = records.timestamp(records.now())
-        states = {revision: value for revision, value in entries}
+        states = dict(entries)
         if head is not None:
             revision = (
                 head.get("meta", {}).get("revision")
@@ -237,9 +237,7 @@ class Erasing(Writing):
                 if isinstance(value, Mapping) and value.get("kind") == journal.RAW:
                     kept = value["content"]["value"]
                 record = records.read(kind, key, kept)
-                if record and record.content.get("name") is not None:
-                    digests += keyring.of_record(self._labels, record)
-                elif record and record.text:
+                if record:
                     digests += keyring.of_record(self._labels, record)
             group = self._tombstones(digests, at)
             group += [put(into, revision, None) for revision, _ in entries]

@@ -17,18 +17,18 @@ class HoldoverError(Exception):
         super().__init__(message)
         self.hint = hint
 
-    def __str__(self) -> str:
+    def __str__(self) -> str:  # noqa: D105 - what print shows
         message = super().__str__()
         return f"{message} {self.hint}" if self.hint else message
 
 
-class InvalidScope(HoldoverError, ValueError):  # noqa: N818 - a situation's name
+class InvalidScope(HoldoverError, ValueError):
     """A scope or label cannot be turned into a namespace."""
 
     code = "invalid-scope"
 
 
-class UnportableValue(HoldoverError, ValueError):  # noqa: N818
+class UnportableValue(HoldoverError, ValueError):
     """A value cannot be stored so that every backend gives it back.
 
     Attributes:
@@ -48,13 +48,13 @@ class AddressError(HoldoverError, ValueError):
     code = "address"
 
 
-class StoreUnavailable(HoldoverError):  # noqa: N818
+class StoreUnavailable(HoldoverError):
     """A store cannot be reached, refuses the login, or stopped answering."""
 
     code = "store-unavailable"
 
 
-class StoreUnsuitable(HoldoverError):  # noqa: N818
+class StoreUnsuitable(HoldoverError):
     """A store would lose or mix data; `property` names what it gets wrong."""
 
     code = "store-unsuitable"
@@ -66,25 +66,25 @@ class StoreUnsuitable(HoldoverError):  # noqa: N818
         self.failed = failed
 
 
-class MissingDependency(HoldoverError, ImportError):  # noqa: N818
+class MissingDependency(HoldoverError, ImportError):
     """An optional package is needed; the hint is the command that installs it."""
 
     code = "missing-dependency"
 
 
-class SyncUseOfAsyncStore(HoldoverError, RuntimeError):  # noqa: N818
+class SyncUseOfAsyncStore(HoldoverError, RuntimeError):
     """An async-only store was used synchronously from its own event loop."""
 
     code = "sync-use-of-async-store"
 
 
-class Forgotten(HoldoverError):  # noqa: N818
+class Forgotten(HoldoverError):
     """What was forgotten cannot be restored."""
 
     code = "forgotten"
 
 
-class RevisionNotFound(HoldoverError, KeyError):  # noqa: N818
+class RevisionNotFound(HoldoverError, KeyError):
     """The journal holds no such revision."""
 
     code = "revision-not-found"

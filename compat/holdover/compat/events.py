@@ -51,5 +51,5 @@ def emit(name: str, root: str, count: int = 1) -> None:
     for subscriber in _subscribers:
         try:
             subscriber(Event(name, root, count))
-        except Exception:  # noqa: BLE001 - a counter must not break a conversation
+        except Exception:
             logger.warning("An event subscriber failed.", exc_info=True)

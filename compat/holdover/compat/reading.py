@@ -67,6 +67,7 @@ class Reading:
         self.scope = Scope.of(scope)
         self._labels = self.scope.encoded()
         self._backend = backend_for(store, unsafe=unsafe)
+        self._direct = self._backend if isinstance(self._backend, DirectReads) else None
         self._bound = journal.Bound.of(history)
         self._redact = redact
         self._legacy = legacy
@@ -150,10 +151,10 @@ class Reading:
 
         Most reads end here; a miss, and what came from an old place, do not.
         """
-        if not isinstance(self._backend, DirectReads):
+        if self._direct is None:
             return None
         key = encode_key(name)
-        value = self._backend.value(self._prefixes[kind], key)
+        value = self._direct.value(self._prefixes[kind], key)
         if value is None:
             return None
         record = records.read(kind, key, value)
@@ -221,10 +222,11 @@ class Reading:
 
     def _get_many(self, kind: str, names: Sequence[str]) -> Steps[list[Record | None]]:
         if self._old_place() is not None:
-            found = []
+            each: list[Record | None] = []
             for name in names:
-                found.append((yield from self._get(kind, name, None)))
-            return found
+                record = yield from self._get(kind, name, None)
+                each.append(record)
+            return each
         keys = [encode_key(name) for name in names]
         namespace = self.namespace(kind)
         values = yield Read([(namespace, key) for key in keys])

@@ -13,22 +13,28 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import orjson
 import uuid_utils
 
-from holdover.compat.errors import UnportableValue
+from holdover.compat.errors import InvalidScope, UnportableValue
 from holdover.compat.scope import escape, unescape
 
 VERSION = 1
 MAX_DEPTH = 90
 _INT64 = range(-(2**63), 2**63)
+# Below, every integral float is written with all its digits.
+_EXACT = 2**53
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 _ESCAPED = re.compile(r"[\x00~\ud800-\udfff]")
 #: Where an item that is no record of ours usually keeps its text.
 _OBVIOUS_TEXT = ("content", "text", "summary", "data")
 _CONTENT = "content"
+_META = "meta"
+_EMPTY: tuple[Any, ...] = ("", [], (), {})
+_NO_PATHS: frozenset[str] = frozenset()
 _HASH_DIGITS = 32
 
 
@@ -118,15 +124,20 @@ def is_expired(meta: Mapping[str, Any], moment: str) -> bool:
     return isinstance(expires_at, str) and expires_at <= moment
 
 
-def build(kind: str, content: dict[str, Any], meta: dict[str, Any]) -> dict[str, Any]:
+def build(
+    kind: str, content: dict[str, Any], meta: dict[str, Any], *, careful: bool = False
+) -> dict[str, Any]:
     """Make the value of an item: checked, escaped, with its hash.
 
     `meta` needs what only the caller knows (`revision`, `status`, `recorded_at`,
-    `source`); null and empty fields are dropped.
+    `source`). What came from outside in it is checked only where `careful` says so
+    (`portable` tells), but for the locator.
 
     Raises:
         UnportableValue: Some backend would refuse or change the content.
     """
+    if careful:
+        return _build_carefully(kind, content, meta)
     # Most contents are a few clean strings: one dump finds out, and is hashed.
     locator = meta["source"].get("locator", "")
     for text in content.values():
@@ -149,12 +160,26 @@ def build(kind: str, content: dict[str, Any], meta: dict[str, Any]) -> dict[str,
     return _build_carefully(kind, content, meta)
 
 
+def without_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that are stored: neither null nor empty."""
+    return {n: v for n, v in fields.items() if v is not None and v not in _EMPTY}
+
+
+def portable(meta: Mapping[str, Any]) -> bool:
+    """Whether every backend keeps `meta` as it is, without any escape."""
+    try:
+        escaped: list[str] = []
+        return _storable(meta, _META, escaped, 0) == meta and not escaped
+    except UnportableValue:
+        return False
+
+
 def _build_carefully(
     kind: str, content: dict[str, Any], meta: dict[str, Any]
 ) -> dict[str, Any]:
     escaped: list[str] = []
     content = _storable(content, _CONTENT, escaped, 0)
-    meta = _storable(meta, "meta", escaped, 0)
+    meta = _storable(meta, _META, escaped, 0)
     if escaped:
         meta["escaped"] = escaped
     meta = {"v": VERSION, **meta}
@@ -208,15 +233,13 @@ def content_hash(value: Mapping[str, Any]) -> str:
     keys, integral floats and −0.0 as integers, numbers beyond 64 bits as decimal
     text), SHA-256, the first 32 hex digits. What is escaped where belongs to it.
     """
-    meta = value.get("meta")
-    escaped = meta.get("escaped", ()) if isinstance(meta, Mapping) else ()
-    content = value.get("content")
+    content = value.get(_CONTENT)
     if not (
         type(content) is dict and all(type(one) is str for one in content.values())
     ):
         content = _canonical(content)
     of = {"content": content, "kind": value.get("kind")}
-    if escaped and (paths := [p for p in escaped if p.startswith(_CONTENT)]):
+    if paths := [p for p in _escaped_paths(value) if p.startswith(_CONTENT)]:
         of["escaped"] = sorted(paths)
     canonical = orjson.dumps(of, option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(canonical).hexdigest()[:_HASH_DIGITS]
@@ -229,7 +252,8 @@ def _canonical(value: Any) -> Any:
         # jsonb gives 1e22 back as an integer, and −0.0 as 0.
         if not value.is_integer():
             return value
-        value = int(value)
+        # Large ones as their shortest decimal text, which is what jsonb keeps.
+        value = int(value) if abs(value) < _EXACT else int(Decimal(repr(value)))
     if isinstance(value, int):
         return value if value in _INT64 else str(value)
     if isinstance(value, Mapping):
@@ -237,21 +261,42 @@ def _canonical(value: Any) -> Any:
     return [_canonical(inner) for inner in value]
 
 
+def has_content(value: Mapping[str, Any], digest: Any) -> bool:
+    """Whether a stored value, whoever wrote it, has the content of that hash."""
+    try:
+        return bool(content_hash(value) == digest)
+    except (TypeError, ValueError, RecursionError):
+        return False
+
+
 def intact(value: Mapping[str, Any]) -> bool:
     """Whether nobody changed the content since the record was written."""
-    try:
-        return bool(value["meta"]["hash"] == content_hash(value))
-    except (KeyError, TypeError, orjson.JSONEncodeError):
-        return False
+    meta = value.get(_META)
+    return isinstance(meta, Mapping) and has_content(value, meta.get("hash"))
+
+
+def revision_of(value: Any, kind: str) -> str | None:
+    """The revision of a stored value, if it is a record that names one."""
+    revision = value.get(_META, {}).get("revision") if is_record(value, kind) else None
+    return revision if isinstance(revision, str) else None
+
+
+def _escaped_paths(value: Mapping[str, Any]) -> frozenset[str]:
+    meta = value.get(_META)
+    paths = meta.get("escaped") if isinstance(meta, Mapping) else None
+    if not isinstance(paths, list):
+        return _NO_PATHS
+    return frozenset(path for path in paths if isinstance(path, str))
 
 
 def is_record(value: Any, kind: str) -> bool:
     """Whether a stored value is a record of that kind, in any version."""
+    # `dict` first: what stores return is one, and the check is on a hot path.
     return (
-        isinstance(value, Mapping)
+        isinstance(value, dict | Mapping)
         and value.get("kind") == kind
-        and isinstance(value.get("content"), Mapping)
-        and isinstance(value.get("meta", {}), Mapping)
+        and isinstance(value.get("content"), dict | Mapping)
+        and isinstance(value.get("meta", {}), dict | Mapping)
     )
 
 
@@ -260,9 +305,8 @@ def read(kind: str, key: str, value: Mapping[str, Any]) -> Record | None:
     if is_record(value, kind):
         meta = value.get("meta", {})
         content = value["content"]
-        escaped = meta.get("escaped")
-        if escaped:
-            content = _unescaped(content, _CONTENT, frozenset(escaped))
+        if "escaped" in meta:
+            content = _unescaped(content, _CONTENT, _escaped_paths(value))
         text = content.get(KINDS[kind].text)
         text = text if isinstance(text, str) else ""
         return Record(kind, key, content, meta, text, foreign=False, value=value)
@@ -276,7 +320,13 @@ def read(kind: str, key: str, value: Mapping[str, Any]) -> Record | None:
 
 def _unescaped(value: Any, path: str, escaped: frozenset[str]) -> Any:
     if isinstance(value, str):
-        return unescape(value) if path in escaped else value
+        if path not in escaped:
+            return value
+        try:
+            return unescape(value)
+        except InvalidScope:
+            # Somebody else changed the text and left the note.
+            return value
     if isinstance(value, Mapping):
         return {
             name: _unescaped(inner, f"{path}.{name}", escaped)
@@ -302,10 +352,13 @@ def unknown_fields(
     value: Mapping[str, Any], known: frozenset[str]
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Fields an overwrite must carry over: of the value, its content, its meta."""
+    escaped = _escaped_paths(value)
+    content = _unescaped(value[_CONTENT], _CONTENT, escaped)
+    meta = _unescaped(value.get(_META, {}), _META, escaped)
     return (
-        {n: v for n, v in value.items() if n not in ("kind", "content", "meta")},
-        {n: v for n, v in value["content"].items() if n not in known},
-        {n: v for n, v in value.get("meta", {}).items() if n not in _OWN_META},
+        {n: v for n, v in value.items() if n not in ("kind", _CONTENT, _META)},
+        {n: v for n, v in content.items() if n not in known},
+        {n: v for n, v in meta.items() if n not in _OWN_META},
     )
 
 

@@ -133,15 +133,15 @@ def is_cut(encoded: str) -> bool:
     return _CUT in encoded
 
 
-def decode_label(encoded: str) -> str:
-    """Undo `encode_label`.
+def decode_label(encoded: str, *, root: bool = False) -> str:
+    """Undo `encode_label` with the same `root`.
 
     Raises:
         InvalidScope: The text never came out of `encode_label`, or it was cut
             (`is_cut`) and only the store knows the whole label.
     """
     raw = _decode(encoded)
-    if encoded not in (encode_label(raw), encode_label(raw, root=True)):
+    if encoded != encode_label(raw, root=root):
         raise InvalidScope(f"{encoded!r} is not an encoded label.")
     return raw
 
@@ -197,7 +197,12 @@ class Scope(tuple[str, ...]):
     @classmethod
     def decode(cls, namespace: tuple[str, ...]) -> Self:
         """Undo `namespace`, for labels that were not shortened."""
-        return cls(*map(decode_label, namespace))
+        return cls(
+            *(
+                decode_label(label, root=not position)
+                for position, label in enumerate(namespace)
+            )
+        )
 
     def encoded(self) -> tuple[str, ...]:
         """The labels as they stand in a namespace.

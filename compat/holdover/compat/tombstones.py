@@ -1,7 +1,7 @@
 """Tombstones: the notes that something was forgotten, which hold no content.
 
-A tombstone's key is an HMAC of a scope with a name, of a scope with a value, or of
-the scope alone (its encoded labels), so that what was forgotten can be recognised but not read. Names
+A tombstone's key is an HMAC of a scope (its encoded labels) with a name or with a
+value, or of the scope alone: what was forgotten can be recognised but not read. Names
 and values are compared by their normalised text: another spelling of a forgotten
 name is forgotten too.
 """

@@ -37,19 +37,29 @@ class RowBuilder:
         labels, build = self._mapper.labels, records.build
         rows: list[Row] = []
         rejects: list[Reject] = []
+        # Neighbours mostly share their session and their locator.
         last_locator, meta = None, {}
+        last_kind = last_root = last_session = None
+        namespace: tuple[str, ...] = ()
         for item in items:
-            kind, root, session, key, content, locator = item[:6]
-            if locator != last_locator:
+            kind, root, session, key, content, locator, _, created_at, ttl_ms, _ = item
+            if locator is not last_locator:
                 last_locator, meta = locator, self._meta(at, locator)
             try:
-                namespace = labels(kind, root, session)
+                if (
+                    session is not last_session
+                    or root is not last_root
+                    or kind is not last_kind
+                ):
+                    namespace = labels(kind, root, session)
+                    last_kind, last_root, last_session = kind, root, session
                 item_key = encode_key(key) if kind == "entity" else _key(item)
                 own, ttl = meta, None
-                if item.ttl_ms is not None or item.created_at is not None:
+                if ttl_ms is not None or created_at is not None:
                     own, ttl = self._with_times(meta, item, moment)
                 value = build(kind, content, own)
             except InvalidScope as error:
+                last_session = None
                 rejects.append(Reject("scope", locator, str(error)))
             except UnportableValue as error:
                 rejects.append(Reject("unportable", locator, str(error)))

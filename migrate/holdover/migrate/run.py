@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -218,10 +219,9 @@ class _Copy:
         return report
 
     def _release(self) -> None:
-        try:
+        # Where the target has failed, the lease ends with this process.
+        with contextlib.suppress(Exception):
             self._ledger.release(self._run)
-        except Exception:  # noqa: BLE001, S110 - the target failed already; it expires
-            pass
 
     def _partition(self, part: Partition, progress: Progress) -> Progress:
         if progress.done:

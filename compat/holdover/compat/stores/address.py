@@ -65,7 +65,7 @@ def redact_url(address: str) -> str:
     # The last `@` ends the user part, also where a password holds `@`, `/` or `?`;
     # where the two cannot be told apart, more is hidden rather than less.
     place = rest.partition("?")[0]
-    userinfo, at, host = (place if "@" in place else rest).rpartition("@")
+    userinfo, at, _ = (place if "@" in place else rest).rpartition("@")
     if at and ":" in userinfo:
         hidden = len(userinfo) + 1
         rest = userinfo.partition(":")[0] + f":{_MASK}@" + rest[hidden:]

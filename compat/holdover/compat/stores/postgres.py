@@ -311,11 +311,11 @@ def _page_query(
     beyond, order = ("<", "DESC") if reverse else (">", "ASC")
     where = f"AND key {beyond} %s" if after is not None else ""
     start = (after,) if after is not None else ()
-    return (
+    query = (
         f"SELECT key, value::text AS value FROM store WHERE prefix = %s {where} "  # noqa: S608
-        f"ORDER BY key {order} LIMIT %s",
-        (".".join(namespace), *start, limit),
+        f"ORDER BY key {order} LIMIT %s"
     )
+    return query, (".".join(namespace), *start, limit)
 
 
 def _translated(error: BaseException) -> BaseException:

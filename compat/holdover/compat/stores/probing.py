@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -109,10 +110,9 @@ def _check(backend: Backend, name: str, canaries: Canaries) -> Steps[Property]:
 
 
 def _remove(backend: Backend, canaries: Canaries) -> Steps[None]:
-    try:
+    # What could not be put cannot be removed either.
+    with contextlib.suppress(Exception):
         yield Write([[backend.put_op(*pair, None)] for pair in canaries])
-    except Exception:  # noqa: BLE001, S110 - what could not be put cannot be removed
-        pass
 
 
 def _hash(value: Mapping[str, Any]) -> str:

@@ -89,6 +89,7 @@ class HoldoverSqliteStore(SqliteStore):
 
 @contextmanager
 def atomically(conn: sqlite3.Connection, mode: str) -> Iterator[None]:
+    """A transaction that is rolled back whatever ends the block early."""
     conn.execute(f"BEGIN {mode}")
     try:
         yield
@@ -401,11 +402,11 @@ def _page_query(
 ) -> tuple[str, tuple[Any, ...]]:
     beyond, order = ("<", "DESC") if reverse else (">", "ASC")
     where, start = (f"AND key {beyond} ?", (after,)) if after is not None else ("", ())
-    return (
+    query = (
         f"SELECT key, value FROM store WHERE prefix = ? {where} "  # noqa: S608
-        f"ORDER BY key {order} LIMIT ?",
-        (".".join(namespace), *start, limit),
+        f"ORDER BY key {order} LIMIT ?"
     )
+    return query, (".".join(namespace), *start, limit)
 
 
 def _is_busy(error: BaseException) -> bool:

@@ -216,7 +216,8 @@ def unique_batches(rows: Sequence[Row]) -> Iterator[list[Row]]:
     seen: dict[Pair, Row] = {}
     again: list[Row] = []
     for row in rows:
-        if seen.setdefault((row.namespace, row.key), row) is not row:
+        first = seen.setdefault((row.namespace, row.key), row)
+        if first is not row:
             again.append(row)
     yield list(seen.values())
     if again:

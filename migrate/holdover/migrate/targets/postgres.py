@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -264,11 +265,9 @@ class PostgresTarget(Target):
     def facts(self) -> list[str]:
         """How to back the table up, and whether the clocks agree."""
         found = ["back up the target first: pg_dump -t store -t 'store_*' > store.sql"]
-        skew = self._one(
-            "SELECT abs(extract(epoch FROM clock_timestamp() - "
-            f"to_timestamp({_epoch()})))"
-        )
-        if skew is not None and skew > _SKEW_SECONDS:
+        theirs = self._one("SELECT extract(epoch FROM clock_timestamp())::float8")
+        skew = abs(theirs - time.time())
+        if skew > _SKEW_SECONDS:
             found.append(f"the server's clock differs from this one by {skew:.0f} s")
         return found
 
@@ -293,12 +292,6 @@ def open_postgres(
         conn.close()
         raise
     return PostgresTarget(store, conn, shown)
-
-
-def _epoch() -> float:
-    import time  # noqa: PLC0415
-
-    return time.time()
 
 
 def _counted(number: int) -> Any:

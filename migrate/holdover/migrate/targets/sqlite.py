@@ -18,8 +18,8 @@ from holdover.compat.stores.backend import Namespace, Value
 from holdover.compat.stores.sqlite import (
     PUT,
     HoldoverSqliteStore,
-    expiry,
     atomically,
+    expiry,
 )
 from holdover.migrate.conflicts import Decision, OnConflict
 from holdover.migrate.targets.base import (

@@ -1,0 +1,132 @@
+"""Every kind of store the tests run on, and one way to call what has two twins."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import sqlite3
+import threading
+from concurrent.futures import Future
+from contextlib import contextmanager
+
+from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
+
+SYNC = ("memory", "sqlite", "stock-sqlite", "plain", "postgres")
+ASYNC = ("async-sqlite", "async-postgres")
+ALL = (*SYNC, *ASYNC)
+
+
+class PlainStore(BaseStore):
+    """A store nobody knows: only `batch` and `abatch`, handed to another one."""
+
+    supports_ttl = False
+
+    def __init__(self, inner=None):
+        self.inner = inner or InMemoryStore()
+
+    def batch(self, ops):
+        return self.inner.batch(list(ops))
+
+    async def abatch(self, ops):
+        return await self.inner.abatch(list(ops))
+
+
+class Loop:
+    """An event loop in a thread of its own."""
+
+    def __init__(self):
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def run(self, coroutine):
+        """Run a coroutine there and wait for it."""
+        future: Future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+        return future.result(120)
+
+    def close(self):
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join(10)
+        self.loop.close()
+
+
+class Driven:
+    """Calls each method as it is, or by its async twin."""
+
+    def __init__(self, target, way, loop):
+        self._target, self._way, self._loop = target, way, loop
+
+    def __getattr__(self, name):
+        if self._way == "sync" or not hasattr(self._target, f"a{name}"):
+            return getattr(self._target, name)
+        twin = getattr(self._target, f"a{name}")
+
+        async def await_it(args, kwargs):
+            result = twin(*args, **kwargs)
+            if inspect.isasyncgen(result):
+                return [item async for item in result]
+            return await result
+
+        return lambda *args, **kwargs: self._loop.run(await_it(args, kwargs))
+
+
+@contextmanager
+def opened(kind, loop, *, path, url):
+    """Open a store of one kind in a file or database, set up."""
+    if kind == "memory":
+        yield InMemoryStore()
+    elif kind == "plain":
+        yield PlainStore()
+    elif kind == "sqlite":
+        from holdover.compat.stores.opening import close_store, open_sqlite
+
+        store = open_sqlite(str(path))
+        yield store
+        close_store(store)
+    elif kind == "stock-sqlite":
+        from langgraph.store.sqlite import SqliteStore
+
+        conn = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+        store = SqliteStore(conn)
+        store.setup()
+        yield store
+        conn.close()
+    elif kind == "postgres":
+        from holdover.compat.stores.opening import _open, close_store
+
+        store = _open(url, None, setup=True)
+        yield store
+        close_store(store)
+    else:
+        context = loop.run(_aopen(kind, path, url))
+        yield context[0]
+        loop.run(context[1].__aexit__(None, None, None))
+
+
+async def _aopen(kind, path, url):
+    if kind == "async-sqlite":
+        from langgraph.store.sqlite.aio import AsyncSqliteStore
+
+        manager = AsyncSqliteStore.from_conn_string(str(path))
+    else:
+        from langgraph.store.postgres.aio import AsyncPostgresStore
+
+        manager = AsyncPostgresStore.from_conn_string(url)
+    store = await manager.__aenter__()
+    await store.setup()
+    return store, manager
+
+
+def rows_of(kind, *, path, url):
+    """Every row of a store's tables, as one text: what a curious admin would see."""
+    if "postgres" in kind:
+        import psycopg
+
+        with psycopg.connect(url) as conn:
+            return repr(conn.execute("SELECT prefix, key, value::text FROM store").fetchall())
+    with sqlite3.connect(path) as conn:
+        rows = conn.execute("SELECT prefix, key, CAST(value AS TEXT) FROM store")
+        text = repr(rows.fetchall())
+    conn.close()
+    return text

@@ -1,0 +1,267 @@
+"""What tests of a migration share: old data, both ends read plainly, the command."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+#: As `SQLiteEntityStore` of 0.3.27 and later leaves it in `sqlite_master`.
+DDL = (
+    'CREATE TABLE "{}" (\n'
+    "                key TEXT PRIMARY KEY,\n"
+    "                value TEXT\n"
+    "            )"
+)
+ESCAPE = re.compile(r"(?:~[0-9a-f]{2})+")
+
+
+def table(root, session):
+    return f"{root}_{session}".replace('"', '""')
+
+
+def write_old_file(path, sessions, root="memory_store"):
+    """Make or extend a classic file: `{session: {name: summary}}`."""
+    with closing(sqlite3.connect(path)) as db, db:
+        for session, entities in sessions.items():
+            name = table(root, session)
+            known = db.execute(
+                "SELECT 1 FROM sqlite_master WHERE name = ?", (name,)
+            ).fetchone()
+            if not known:
+                db.execute(DDL.format(name))
+            db.executemany(
+                f'INSERT OR REPLACE INTO "{name}" VALUES (?, ?)', entities.items()
+            )
+    return str(path)
+
+
+def many(count, sessions=5, root="s"):
+    """`count` entities over some sessions, each with a summary of its own."""
+    return {
+        f"{root}{at}": {
+            f"Entity {n}": f"summary {at} of {n} " + "x" * (n % 50)
+            for n in range(count // sessions)
+        }
+        for at in range(sessions)
+    }
+
+
+def write_old_redis(url, sessions, root="memory_store", ttl_ms=None):
+    import redis
+
+    with redis.Redis.from_url(url) as client, client.pipeline() as pipe:
+        for session, entities in sessions.items():
+            for name, summary in entities.items():
+                pipe.set(f"{root}:{session}:{name}", summary, px=ttl_ms)
+        pipe.execute()
+    return url
+
+
+def files_of(folder):
+    """Every file below a folder with the digest of its bytes."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(Path(folder).rglob("*"))
+        if path.is_file()
+    }
+
+
+def database(url, number):
+    """Another database of a Redis; the one in an URL beats `db=`."""
+    return f"{url.rpartition('/')[0]}/{number}"
+
+
+def redis_state(url):
+    """Every key of every database: its bytes, its value and when it ends."""
+    import redis
+
+    found = {}
+    for db in (0, 3):
+        with redis.Redis.from_url(database(url, db)) as client:
+            for key in client.scan_iter(count=1000):
+                found[db, key] = (client.dump(key), client.pexpiretime(key))
+    return found
+
+
+# Both targets, read as an agent reads them.
+
+
+def is_postgres(target):
+    return target.startswith("postgres")
+
+
+def path_of(target):
+    return target.removeprefix("sqlite:///")
+
+
+@contextmanager
+def plain_store(target):
+    """LangGraph's own store, nothing of ours."""
+    if is_postgres(target):
+        from langgraph.store.postgres import PostgresStore
+
+        with PostgresStore.from_conn_string(target) as store:
+            yield store
+    else:
+        from langgraph.store.sqlite import SqliteStore
+
+        with SqliteStore.from_conn_string(path_of(target)) as store:
+            yield store
+
+
+def items_of(store, *, internal=False):
+    """`{namespace: {key: value}}`, by `list_namespaces`, `search` and `get`."""
+    found = {}
+    offset = 0
+    while namespaces := store.list_namespaces(limit=500, offset=offset):
+        offset += len(namespaces)
+        for namespace in map(tuple, namespaces):
+            if (namespace[0] == "~holdover") != internal:
+                continue
+            own = [
+                item
+                for item in store.search(namespace, limit=100_000)
+                if tuple(item.namespace) == namespace
+            ]
+            found[namespace] = {item.key: item.value for item in own}
+    return found
+
+
+def read_plainly(target, *, internal=False):
+    with plain_store(target) as store:
+        return items_of(store, internal=internal)
+
+
+def unescape(text):
+    """The documented escape, undone without us."""
+    if text == "~":
+        return ""
+    return ESCAPE.sub(
+        lambda run: bytes.fromhex(run[0].replace("~", "")).decode(
+            "utf-8", "surrogatepass"
+        ),
+        text,
+    )
+
+
+def summaries_of(items):
+    """`{(label, …): {name: summary}}` of entity items, all escapes undone."""
+    found = {}
+    for namespace, values in items.items():
+        if namespace[-1] != "entities":
+            continue
+        scope = tuple(map(unescape, namespace[:-1]))
+        for key, value in values.items():
+            content = dict(value["content"])
+            for path in value["meta"].get("escaped", ()):
+                where, _, name = path.partition(".")
+                if where == "content":
+                    content[name] = unescape(content[name])
+            if "~~" not in key:
+                assert unescape(key) == content["name"]
+            found.setdefault(scope, {})[content["name"]] = content["summary"]
+    return found
+
+
+def read_summaries(target):
+    return summaries_of(read_plainly(target))
+
+
+def rows_of(target):
+    """Every row of every table of a target, with its times and SQLite's types."""
+    if not is_postgres(target):
+        path = path_of(target)
+        if not Path(path).exists():
+            return {}
+        with closing(sqlite3.connect(path)) as db:
+            names = [
+                name
+                for (name,) in db.execute(
+                    "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+                )
+            ]
+            return {name: _sqlite_rows(db, name) for name in names}
+    import psycopg
+
+    with psycopg.connect(target) as db:
+        names = [
+            name
+            for (name,) in db.execute(
+                "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1"
+            )
+        ]
+        return {
+            name: db.execute(f'SELECT t::text FROM "{name}" t ORDER BY 1').fetchall()
+            for name in names
+        }
+
+
+def _sqlite_rows(db, name):
+    columns = [row[1] for row in db.execute(f'PRAGMA table_info("{name}")')]
+    types = ", ".join(f'typeof("{column}")' for column in columns)
+    return db.execute(f'SELECT *, {types} FROM "{name}" ORDER BY 1, 2').fetchall()
+
+
+def ledger_text(target):
+    """All of the internal items as one text, to look for what must not be there."""
+    return json.dumps(
+        [
+            [list(ns), values]
+            for ns, values in read_plainly(target, internal=True).items()
+        ]
+    )
+
+
+# The command.
+
+
+def run_cli(*arguments, cwd, env=None, timeout=120):
+    """The real command in a process of its own."""
+    done = start_cli(*arguments, cwd=cwd, env=env)
+    try:
+        out, err = done.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        done.kill()
+        raise
+    return subprocess.CompletedProcess(done.args, done.returncode, out, err)
+
+
+def start_cli(*arguments, cwd, env=None, code=None):
+    command = [
+        sys.executable,
+        *(["-c", code] if code else ["-m", "holdover.migrate.cli"]),
+    ]
+    return subprocess.Popen(
+        [*command, *map(str, arguments)],
+        cwd=cwd,
+        env=environment(env),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def environment(more=None):
+    env = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("HOLDOVER", "PG", "REDISCLI"))
+    }
+    return env | {"PYTHONWARNINGS": "error", "LC_ALL": "C.UTF-8"} | dict(more or {})
+
+
+def one_sentence(done):
+    """What the command said on stderr: one line, no traceback."""
+    assert "Traceback" not in done.stderr, done.stderr
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("holdover: ")
+    return lines[0].removeprefix("holdover: ")
