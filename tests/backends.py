@@ -46,9 +46,16 @@ class Loop:
         return future.result(120)
 
     def close(self):
+        self.run(self._cancel_all())
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(10)
         self.loop.close()
+
+    async def _cancel_all(self):
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class Driven:
@@ -88,6 +95,7 @@ def opened(kind, loop, *, path, url):
         from langgraph.store.sqlite import SqliteStore
 
         conn = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+        conn.execute("PRAGMA synchronous=OFF")
         store = SqliteStore(conn)
         store.setup()
         yield store
@@ -115,6 +123,8 @@ async def _aopen(kind, path, url):
         manager = AsyncPostgresStore.from_conn_string(url)
     store = await manager.__aenter__()
     await store.setup()
+    if kind == "async-sqlite":
+        await store.conn.execute("PRAGMA synchronous=OFF")
     return store, manager
 
 
@@ -124,9 +134,62 @@ def rows_of(kind, *, path, url):
         import psycopg
 
         with psycopg.connect(url) as conn:
-            return repr(conn.execute("SELECT prefix, key, value::text FROM store").fetchall())
+            return repr(
+                conn.execute("SELECT prefix, key, value::text FROM store").fetchall()
+            )
     with sqlite3.connect(path) as conn:
         rows = conn.execute("SELECT prefix, key, CAST(value AS TEXT) FROM store")
         text = repr(rows.fetchall())
     conn.close()
     return text
+
+
+class OldPlace:
+    """A place a classic class kept its data in, here a dictionary."""
+
+    def __init__(self, **entities):
+        self.entities, self.reads = entities, 0
+
+    def found(self):
+        return True
+
+    def read(self, name):
+        self.reads += 1
+        return self.entities.get(name)
+
+    def locator(self, name):
+        return "old:place"
+
+
+def journal_of(repository, key, kind="entity"):
+    """Every physical entry of an item's journal, oldest first, plainly read."""
+    from langgraph.store.base import SearchOp
+
+    from holdover.compat import journal
+    from holdover.compat.records import KINDS
+    from holdover.compat.scope import Scope, encode_key
+
+    labels = Scope.of(repository.scope).encoded()
+    into = journal.namespace(labels, KINDS[kind].label, encode_key(key))
+    op = SearchOp(into, limit=100_000, refresh_ttl=False)
+    items = repository.store.batch([op])[0]
+    return [item.value for item in sorted(items, key=lambda item: item.key)]
+
+
+def value_of(repository, key, kind="entity"):
+    """The stored value of a head, plainly read."""
+    from langgraph.store.base import GetOp
+
+    from holdover.compat.scope import encode_key
+
+    namespace = repository.namespace(kind)
+    op = GetOp(namespace, encode_key(key), refresh_ttl=False)
+    item = repository.store.batch([op])[0]
+    return None if item is None else item.value
+
+
+def put_plainly(store, namespace, key, value):
+    """Write as any other program would."""
+    from langgraph.store.base import PutOp
+
+    store.batch([PutOp(namespace, key, value)])

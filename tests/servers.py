@@ -111,7 +111,7 @@ def postgres(settings: dict[str, str] | None = None):
         user = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
         os.chown(folder, nobody.pw_uid, nobody.pw_gid)
         if not _may_run(install / "bin/postgres", user):
-            install = Path(shutil.copytree(install, folder / "install"))
+            install = _copy_wheel(install, folder)
     data = folder / "data"
     # A linguistic order would be better still (it shows a forgotten COLLATE), but
     # the wheel knows only the orders every system has.
@@ -143,6 +143,15 @@ def postgres(settings: dict[str, str] | None = None):
         ready=lambda: pid_file.exists() and "ready" in pid_file.read_text(),
     ):
         yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
+
+
+def _copy_wheel(install: Path, folder: Path) -> Path:
+    """Copy the programs, and the libraries they look for beside their package."""
+    package = install.parent
+    libraries = package.parent / f"{package.name}.libs"
+    if libraries.is_dir():
+        shutil.copytree(libraries, folder / libraries.name)
+    return Path(shutil.copytree(install, folder / package.name / install.name))
 
 
 def _may_run(binary: Path, user: dict) -> bool:

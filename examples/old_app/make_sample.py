@@ -49,7 +49,7 @@ SESSIONS: dict[str, dict[str, str]] = {
         "line one\nline two": "An entity the model named on two lines.",
         "tab\there": "An entity whose name holds a tab.",
         " padded ": "An entity whose name begins and ends with a space.",
-        "~/work": "~/work is the folder the build runs in.",
+        "~/notes": "~/notes is the folder the minutes are in.",
         "None": "None is how the team calls its staging host.",
     },
     "用户": {

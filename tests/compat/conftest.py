@@ -103,7 +103,7 @@ def repository(store, scope, way, loop):
 def seen():
     """Every event, as (name, count)."""
     found = []
-    end = events.subscribe(lambda event: found.append(event))
+    end = events.subscribe(found.append)
     yield found
     end()
 

@@ -12,11 +12,6 @@ from pathlib import Path
 
 import pytest
 import redis as redis_client
-
-from holdover.migrate.errors import MigrateError
-from holdover.migrate.options import Options
-from holdover.migrate.run import migrate
-from holdover.migrate.sources.base import ReadOptions
 from moving import (
     database,
     files_of,
@@ -26,6 +21,11 @@ from moving import (
     rows_of,
     summaries_of,
 )
+
+from holdover.migrate.errors import MigrateError
+from holdover.migrate.options import Options
+from holdover.migrate.run import migrate
+from holdover.migrate.sources.base import ReadOptions
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 NOT_PORTABLE = "binary-value"
@@ -319,7 +319,7 @@ def test_a_redis_arrives_as_its_manifest_says(release, db, target, redis_url):
     assert done.verify.clean
     assert done.verify.equal == len(truth)
     assert redis_state(redis_url) == before
-    for namespace, values in items.items():
+    for values in items.values():
         for value in values.values():
             check_lifetime(value["meta"], lifetimes, db, asked)
     if db == 0:

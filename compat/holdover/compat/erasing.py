@@ -9,12 +9,23 @@ from typing import Any
 from langgraph.store.base import PutOp
 
 from holdover.compat import journal, marks, records, tombstones
-from holdover.compat.errors import Forgotten, RevisionNotFound
-from holdover.compat.reading import LABELS, PAGE
+from holdover.compat.errors import Forgotten, RevisionNotFound, UnportableValue
+from holdover.compat.reading import LABELS, PAGE, minutes
 from holdover.compat.records import KINDS, Record
-from holdover.compat.scope import encode_key
-from holdover.compat.stores.backend import Page, Read, Steps, Write
+from holdover.compat.scope import INTERNAL_ROOT, decode_label, encode_key, is_cut
+from holdover.compat.stores.backend import Namespaces, Page, Read, Steps, Write
 from holdover.compat.writing import Writing, self_journaled
+
+REVIEW = "review"
+# Sorts after every revision.
+_AFTER_ALL = "~head"
+# What a restored state does not take over from the revision it was.
+_OF_ONE_REVISION = frozenset(
+    {
+        "v", "revision", "parent", "status", "recorded_at", "expires_at", "hash",
+        "source", "escaped",
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,26 +37,26 @@ class ForgetReport:
     whole_scope: bool
 
 
+def review_namespace(scope: tuple[str, ...], kind: str) -> tuple[str, ...]:
+    """Where records of a kind wait for approval."""
+    return (INTERNAL_ROOT, REVIEW, *scope, KINDS[kind].label)
+
+
 class Erasing(Writing):
     """The operations that remove records, and the history that brings them back."""
 
     def _delete(self, kind: str, names: Sequence[str]) -> Steps[int]:
         keys = [encode_key(name) for name in names]
         values = yield Read([(self.namespace(kind), key) for key in keys])
-        place = self._old_place()
         moment = records.timestamp(records.now())
         gone = 0
-        groups = []
+        groups: list[list[PutOp]] = []
         for name, key, value in zip(names, keys, values, strict=True):
             live = value is not None and self._live(kind, key, value, moment)
             gone += bool(live)
-            if value is None and place is None and not KINDS[kind].append_only:
-                # Nothing was ever here, but old data may still be moved here.
-                groups.append([self._deleted_mark(kind, key, moment)])
-                continue
-            groups.append(self._deletion(kind, name, key, value, moment))
-        groups[0][:0] = self._label_puts()
-        yield Write(groups)
+            deletion = yield from self._deletion(kind, name, key, value, moment)
+            groups.append(deletion)
+        yield from self._write(groups)
         self._emit("deleted", gone)
         return gone
 
@@ -56,51 +67,44 @@ class Erasing(Writing):
 
     def _deletion(
         self, kind: str, name: str, key: str, head: Any, moment: str
-    ) -> list[PutOp]:
+    ) -> Steps[list[PutOp]]:
+        """What deletes an item; also one that is written while we look."""
         put = self._backend.put_op
+        gone = put(self.namespace(kind), key, None)
         group = [self._deleted_mark(kind, key, moment)]
-        if head is None:
-            return group
-        if not self._bound.off:
-            into = journal.namespace(self._labels, KINDS[kind].label, key)
-            ours = records.is_record(head, kind)
-            parent = head.get("meta", {}).get("revision") if ours else None
-            if not self_journaled(head, kind):
-                entry = self._superseded(head, kind, moment)
-                group.append(put(into, parent or records.new_revision(), entry))
-            revision = records.new_revision()
-            content = head["content"] if ours and kind == "entity" else {"name": name}
-            event = journal.deletion(
-                {"name": content.get("name", name)},
-                revision=revision,
-                parent=parent,
-                at=moment,
-            )
-            if ours and "escaped" in head.get("meta", {}):
-                event["content"] = {}
-            group.append(put(into, revision, event))
-        group.append(put(self.namespace(kind), key, None))
-        return group
+        if head is None or self._bound.off:
+            return [*group, gone]
+        into = journal.namespace(self._labels, KINDS[kind].label, key)
+        ours = records.is_record(head, kind)
+        parent = records.revision_of(head, kind)
+        # What is journaled ends when the item would have ended.
+        lifetime = minutes(records.remaining(head.get("meta", {}) if ours else {}))
+        if not self_journaled(head, kind):
+            entry = self._superseded(head, kind, moment)
+            revision = parent or records.new_revision()
+            group.append(put(into, revision, entry, ttl=lifetime))
+        revision = records.new_revision()
+        event = journal.deletion(name, revision=revision, parent=parent, at=moment)
+        group.append(put(into, revision, event, ttl=lifetime))
+        group[:0] = yield from self._trimmed(kind, key, len(group) - 1)
+        return [*group, gone]
 
     def _clear(self, kind: str) -> Steps[int]:
         moment = records.timestamp(records.now())
         label = KINDS[kind].label
         note = marks.mark("cleared", revision=records.new_revision(), at=moment)
         into = marks.deleted_namespace(self._labels, label)
-        mark = self._backend.put_op(into, marks.SESSION, note)
-        yield Write([[*self._label_puts(), mark]])
+        yield from self._write([[self._backend.put_op(into, marks.SESSION, note)]])
         gone = 0
         after = None
-        while True:
-            entries = yield Page(self.namespace(kind), after, PAGE)
-            if not entries:
-                break
-            yield Write(
-                [
-                    self._deletion(kind, key, key, value, moment)
-                    for key, value in entries
-                ]
-            )
+        while entries := (yield Page(self.namespace(kind), after, PAGE)):
+            groups: list[list[PutOp]] = []
+            for key, value in entries:
+                record = records.read(kind, key, value)
+                name = record.name if record else key
+                deletion = yield from self._deletion(kind, name, key, value, moment)
+                groups.append(deletion)
+            yield Write(groups)
             gone += len(entries)
             after = entries[-1][0]
         self._emit("deleted", gone)
@@ -110,13 +114,14 @@ class Erasing(Writing):
         """The journal of an item key, newest first, no more than the bound keeps."""
         into = journal.namespace(self._labels, KINDS[kind].label, key)
         limit = self._bound.keep
+        oldest = self._bound.oldest(records.now()) or ""
         found: list[tuple[str, Any]] = []
         after = None
         while limit is None or len(found) < limit:
             wanted = PAGE if limit is None else min(PAGE, limit - len(found))
             entries = yield Page(into, after, wanted, reverse=True)
-            found += entries
-            if len(entries) < wanted:
+            found += [entry for entry in entries if entry[0] >= oldest]
+            if len(entries) < wanted or entries[-1][0] < oldest:
                 break
             after = entries[-1][0]
         return found
@@ -127,22 +132,18 @@ class Erasing(Writing):
         entries = yield from self._entries(kind, key)
         moment = records.timestamp(records.now())
         states = dict(entries)
+        ended = False
         if head is not None:
-            revision = (
-                head.get("meta", {}).get("revision")
-                if records.is_record(head, kind)
-                else None
-            )
-            states.setdefault(revision or "~head", head)
+            # Last, as a recall may have extended it since it was journaled.
+            states[records.revision_of(head, kind) or _AFTER_ALL] = head
+            current = records.read(kind, key, head)
+            ended = current is not None and current.expired(moment)
         found = []
         for _, value in sorted(states.items(), reverse=True):
-            kept = value
-            if isinstance(value, Mapping) and value.get("kind") == journal.RAW:
-                kept = value["content"]["value"]
-            if isinstance(value, Mapping) and value.get("kind") == journal.DELETION:
-                continue
-            record = self._live(kind, key, kept, moment)
-            if record:
+            state = _state(value)
+            record = None if state is None else records.read(kind, key, state)
+            # The journal ends with its item, be that earlier or later than it says.
+            if record and not (ended or (head is None and record.expired(moment))):
                 found.append(record)
         return found
 
@@ -150,12 +151,17 @@ class Erasing(Writing):
         key = encode_key(name)
         (head,) = yield Read([(self.namespace(kind), key)])
         states = yield from self._history(kind, name)
-        if revision is None and head is not None:
-            current = head.get("meta", {}).get("revision")
-            states = [s for s in states if s.revision != current and s.value != head]
-        elif revision is not None:
+        if revision is not None:
             states = [s for s in states if s.revision == revision]
+        elif head is not None:
+            current = records.revision_of(head, kind)
+            states = [
+                s
+                for s in states
+                if s.value != head and (current is None or s.revision != current)
+            ]
         if not states:
+            yield from self._refuse_forgotten(kind, [{"name": name}])
             raise RevisionNotFound(
                 f"The journal of this {kind} holds no "
                 f"{'such revision' if revision else 'earlier state'}.",
@@ -165,42 +171,62 @@ class Erasing(Writing):
         content = dict(chosen.content)
         if chosen.foreign:
             content = {"name": name, KINDS[kind].text: chosen.text}
-        (outcome,) = yield from self._put_many(
+        yield from self._refuse_forgotten(kind, [content])
+        yield from self._put_many(
             kind,
             [content],
             keys=[name],
             origin="human",
             status=chosen.meta.get("status", "inferred"),
+            ttl=records.remaining(chosen.meta),
+            meta={n: v for n, v in chosen.meta.items() if n not in _OF_ONE_REVISION},
         )
-        if outcome == "tombstoned":
-            raise Forgotten(f"This {kind} was forgotten and cannot be restored.")
         record = yield from self._get(kind, name, None)
         if record is None:
             raise RevisionNotFound("The restored state was deleted again meanwhile.")
         return record
 
+    def _refuse_forgotten(
+        self, kind: str, contents: Sequence[Mapping[str, Any]]
+    ) -> Steps[None]:
+        if not (yield from tombstones.any_there()):
+            return
+        keyring = yield from tombstones.read_keyring()
+        if any((yield from tombstones.stopped(keyring, self._labels, kind, contents))):
+            raise Forgotten(f"This {kind} was forgotten and cannot be restored.")
+
     def _forget(self, kind: str | None, name: str | None) -> Steps[ForgetReport]:
+        whole = kind is None
+        if whole and name is not None:
+            raise ValueError("forget: a key needs its kind.")
         keyring = yield from tombstones.make_keyring(self._backend.put_op)
         at = records.timestamp(records.now())
-        whole = kind is None
         digests: list[str] = []
-        items = revisions = 0
         if whole:
-            digests += keyring.of_scope(self._labels)
+            digests = keyring.of_scope(self._labels)
         elif name is not None:
-            digests += keyring.of_name(self._labels, kind or "", name)
+            digests = keyring.of_name(self._labels, kind or "", name)
         # The tombstones first: a kill in between leaves nothing that can come back.
         yield Write([self._tombstones(digests, at)])
+        items = revisions = 0
         for one in KINDS if whole else [kind or ""]:
-            keys = None if name is None else [encode_key(name)]
-            erased = yield from self._erase(one, keys, keyring, at)
-            items += erased[0]
-            revisions += erased[1]
-        if whole:
-            cut = self.scope.cut_labels()
-            put = self._backend.put_op
-            if cut:
-                yield Write([[put(LABELS, encoded, None) for encoded in cut]])
+            if name is None:
+                keys = yield from self._known_keys(one)
+            else:
+                keys = [encode_key(name)]
+            for key in keys:
+                erased = yield from self._erase(one, key, keyring, at)
+                items += erased[0]
+                revisions += erased[1]
+            yield from self._erase_proposals(one, None if name is None else keys[0])
+            if whole:
+                cleared = marks.deleted_namespace(self._labels, KINDS[one].label)
+                put = self._backend.put_op(cleared, marks.SESSION, None)
+                yield Write([[put]])
+        # Other scopes may share the labels before the last.
+        last = self._labels[-1]
+        if whole and is_cut(last):
+            yield Write([[self._backend.put_op(LABELS, last, None)]])
         self._emit("forgotten", items)
         return ForgetReport(items, revisions, whole)
 
@@ -211,47 +237,46 @@ class Erasing(Writing):
         return [put(tombstones.NAMESPACE, digest, value) for digest in names]
 
     def _erase(
-        self,
-        kind: str,
-        keys: list[str] | None,
-        keyring: tombstones.Keyring,
-        at: str,
+        self, kind: str, key: str, keyring: tombstones.Keyring, at: str
     ) -> Steps[tuple[int, int]]:
-        """Remove items with their journal and marks; note what their values were."""
+        """Remove an item with its journal and marks; note what its values were."""
         put = self._backend.put_op
         namespace = self.namespace(kind)
-        label = KINDS[kind].label
-        items = revisions = 0
-        wanted = keys if keys is not None else (yield from self._known_keys(kind))
-        for key in wanted:
-            (head,) = yield Read([(namespace, key)])
-            into = journal.namespace(self._labels, label, key)
-            entries: list[tuple[str, Any]] = []
-            while page := (yield Page(into, entries[-1][0] if entries else None, PAGE)):
-                entries += page
-            values = [value for _, value in entries]
-            values += [head] if head is not None else []
-            digests = []
-            for value in values:
-                kept = value
-                if isinstance(value, Mapping) and value.get("kind") == journal.RAW:
-                    kept = value["content"]["value"]
-                record = records.read(kind, key, kept)
-                if record:
-                    digests += keyring.of_record(self._labels, record)
-            group = self._tombstones(digests, at)
-            group += [put(into, revision, None) for revision, _ in entries]
-            group += [
-                put(where, mark, None)
-                for where, mark in self._mark_pairs(kind, key)
-                if mark != marks.SESSION
+        (head,) = yield Read([(namespace, key)])
+        into = journal.namespace(self._labels, KINDS[kind].label, key)
+        entries: list[tuple[str, Any]] = []
+        while page := (yield Page(into, entries[-1][0] if entries else None, PAGE)):
+            entries += page
+        digests: list[str] = []
+        for value in (*(value for _, value in entries), head):
+            state = _state(value)
+            record = None if state is None else records.read(kind, key, state)
+            if record:
+                digests += keyring.of_record(self._labels, record)
+        group = self._tombstones(digests, at)
+        group += [put(into, revision, None) for revision, _ in entries]
+        group += [
+            put(where, mark, None)
+            for where, mark in self._mark_pairs(kind, key)
+            if mark != marks.SESSION
+        ]
+        group.append(put(namespace, key, None))
+        yield Write([group])
+        return int(head is not None), len(entries)
+
+    def _erase_proposals(self, kind: str, key: str | None) -> Steps[None]:
+        """Remove what waits for approval: of one item, or of all."""
+        namespace = review_namespace(self._labels, kind)
+        after = None
+        while entries := (yield Page(namespace, after, PAGE)):
+            gone = [
+                self._backend.put_op(namespace, proposal, None)
+                for proposal, value in entries
+                if key is None or _key_of(kind, proposal, value) == key
             ]
-            if head is not None:
-                group.append(put(namespace, key, None))
-                items += 1
-            revisions += len(entries)
-            yield Write([group[at : at + PAGE] for at in range(0, len(group), PAGE)])
-        return items, revisions
+            if gone:
+                yield Write([gone])
+            after = entries[-1][0]
 
     def _known_keys(self, kind: str) -> Steps[list[str]]:
         """Item keys with a head, a mark or a journal: deleted ones have no head."""
@@ -267,4 +292,33 @@ class Erasing(Writing):
                 found |= dict.fromkeys(key for key, _ in entries)
                 after = entries[-1][0]
         found.pop(marks.SESSION, None)
+        # Last, as whoever deleted only the head left no mark.
+        known = {journal.namespace(self._labels, label, key) for key in found}
+        above = journal.namespace(self._labels, label, "")[:-1]
+        for namespace in (yield Namespaces(above)):
+            if namespace in known or len(namespace) != len(above) + 1:
+                continue
+            if not is_cut(namespace[-1]):
+                found[decode_label(namespace[-1])] = None
+                continue
+            for _, value in (yield Page(namespace, None, PAGE)):
+                found[_key_of(kind, "", _state(value) or value)] = None
         return list(found)
+
+
+def _state(value: Any) -> Any:
+    """What a journal entry, or a head, says the item was; `None` for a deletion."""
+    kind = value.get("kind") if isinstance(value, Mapping) else None
+    if kind == journal.RAW:
+        content = value.get("content")
+        return content.get("value") if isinstance(content, Mapping) else value
+    return None if kind == journal.DELETION else value
+
+
+def _key_of(kind: str, key: str, value: Any) -> str:
+    """The item key a stored value would have."""
+    record = records.read(kind, key, value)
+    try:
+        return encode_key(records.key_of(kind, record.content if record else {}))
+    except (KeyError, TypeError, UnportableValue):
+        return key

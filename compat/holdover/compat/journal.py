@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from holdover.compat.records import VERSION
+from holdover.compat.records import VERSION, build
 from holdover.compat.scope import INTERNAL_ROOT, encode_label
 
 JOURNAL = "journal"
@@ -39,14 +39,14 @@ class Bound:
         Raises:
             ValueError: Neither `"all"`, a number from 0, nor a timedelta.
         """
-        if isinstance(history, timedelta):
+        if isinstance(history, timedelta) and history >= timedelta(0):
             return cls(keep=None, age=history)
         if history == "all":
             return cls(keep=None)
         if type(history) is int and history >= 0:
             return cls(keep=history)
         raise ValueError(
-            f"history={history!r}: give 'all', a number of revisions, or a timedelta."
+            f"history={history!r}: give 'all', a number from 0, or a timedelta."
         )
 
     @property
@@ -68,19 +68,13 @@ def namespace(scope: tuple[str, ...], label: str, key: str) -> tuple[str, ...]:
 
 
 def deletion(
-    content: Mapping[str, Any], *, revision: str, parent: str | None, at: str
+    name: str, *, revision: str, parent: str | None, at: str
 ) -> dict[str, Any]:
     """The event of a deletion; it names the item and holds no text of it."""
-    return {
-        "kind": DELETION,
-        "content": dict(content),
-        "meta": {
-            "v": VERSION,
-            "revision": revision,
-            **({"parent": parent} if parent else {}),
-            "recorded_at": at,
-        },
-    }
+    meta: dict[str, Any] = {"revision": revision}
+    if parent:
+        meta["parent"] = parent
+    return build(DELETION, {"name": name}, {**meta, "recorded_at": at})
 
 
 def raw(value: Mapping[str, Any], *, at: str, **meta: Any) -> dict[str, Any]:

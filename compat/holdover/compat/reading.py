@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -133,10 +133,9 @@ class Reading:
             if (
                 record
                 and _imported(record)
-                and (
-                    marks.overtakes(deleted, record.revision)
-                    if deleted
-                    else cleared and marks.overtakes(cleared, record.revision)
+                and any(
+                    note and marks.overtakes(note, record.revision)
+                    for note in (deleted, cleared)
                 )
             ):
                 record = None
@@ -171,7 +170,11 @@ class Reading:
         text = yield Call(lambda: place.read(name))
         if not text:
             return None
-        content = {"name": name, KINDS[kind].text: text}
+        content: dict[str, Any] = {"name": name, KINDS[kind].text: text}
+        if self._redact:
+            content = self._redact(kind, content)
+            if not content.get(KINDS[kind].text):
+                return None
         if (yield from tombstones.any_there()):
             keyring = yield from tombstones.read_keyring()
             if (yield from tombstones.stopped(keyring, self._labels, kind, [content]))[
@@ -194,15 +197,17 @@ class Reading:
         put = self._backend.put_op
         note = marks.mark("adopted", revision=revision, at=at)
         index = list(KINDS[kind].index)
-        yield Write(
-            [
-                [
-                    *self._label_puts(),
-                    put(touched, key, note),
-                    put(self.namespace(kind), key, value, index),
-                ]
-            ]
-        )
+        if encode_key(records.key_of(kind, content)) != key:
+            # The redactor keeps this name out of the store.
+            return records.read(kind, key, value)
+        head = (self.namespace(kind), key)
+        yield from self._write([[put(touched, key, note), put(*head, value, index)]])
+        # A deletion noted before the head was written did not see it.
+        now_there, _, *noted = yield Read([head, *self._mark_pairs(kind, key)])
+        if any(noted):
+            if records.revision_of(now_there, kind) == revision:
+                yield Write([[put(*head, None)]])
+            return None
         self._emit("adopted")
         return records.read(kind, key, value)
 
@@ -218,7 +223,31 @@ class Reading:
             list(KINDS[record.kind].index),
             minutes(lifetime),
         )
-        yield Write([[put]])
+        ending = yield from self._ending(record.kind, record.key, record.meta, lifetime)
+        yield Write([[*ending, put]])
+
+    def _ending(
+        self,
+        kind: str,
+        key: str,
+        meta: Mapping[str, Any],
+        lifetime: timedelta | None,
+    ) -> Steps[list[PutOp]]:
+        """Puts that let the journal of an item end with it, where it had no end."""
+        if lifetime is None or "expires_at" in meta or self._bound.off:
+            return []
+        into = journal.namespace(self._labels, KINDS[kind].label, key)
+        expires_at = records.timestamp(records.now() + lifetime)
+        puts: list[PutOp] = []
+        after = None
+        while entries := (yield Page(into, after, PAGE)):
+            for after, value in entries:
+                kept = dict(value)
+                kept["meta"] = {**value.get("meta", {}), "expires_at": expires_at}
+                puts.append(
+                    self._backend.put_op(into, after, kept, ttl=minutes(lifetime))
+                )
+        return puts
 
     def _get_many(self, kind: str, names: Sequence[str]) -> Steps[list[Record | None]]:
         if self._old_place() is not None:
@@ -283,23 +312,19 @@ class Reading:
                 return found[:limit]
             wanted *= 4
 
-    def _label_puts(self) -> list[PutOp]:
-        """Keep the whole of every label that had to be shortened, once."""
-        if self._labelled:
-            return []
+    def _write(self, groups: list[list[PutOp]]) -> Steps[None]:
+        """Write; the first time, with the whole of every label that was shortened."""
+        if not self._labelled:
+            meta = {"recorded_at": records.timestamp(records.now())}
+            labels = [
+                self._backend.put_op(
+                    LABELS, encoded, records.build("label", {"label": raw}, meta)
+                )
+                for encoded, raw in self.scope.cut_labels().items()
+            ]
+            groups = [labels, *groups]
+        yield Write(groups)
         self._labelled = True
-        return [
-            self._backend.put_op(
-                LABELS,
-                encoded,
-                records.build(
-                    "label",
-                    {"label": raw},
-                    {"recorded_at": records.timestamp(records.now()), "source": {}},
-                ),
-            )
-            for encoded, raw in self.scope.cut_labels().items()
-        ]
 
 
 def minutes(lifetime: timedelta | None) -> float | None:

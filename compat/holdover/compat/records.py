@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -43,13 +43,15 @@ class Kind:
     """One kind of record.
 
     `label` is the last label of its namespace, `text` the field an agent would
-    read, `index` what a vector index embeds, `append_only` whether a new key needs
+    read, `fields` what this version writes into its content (others are carried
+    over), `index` what a vector index embeds, `append_only` whether a new key needs
     no journal.
     """
 
     name: str
     label: str
     text: str
+    fields: frozenset[str]
     index: tuple[str, ...] = ()
     append_only: bool = False
 
@@ -57,11 +59,36 @@ class Kind:
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind("entity", "entities", "summary", ("content.summary",)),
-        Kind("message", "messages", "data", append_only=True),
-        Kind("turn", "turns", "text", ("content.text",), append_only=True),
-        Kind("summary", "summary", "text"),
-        Kind("triple", "triples", "text", ("content.text",)),
+        Kind(
+            "entity",
+            "entities",
+            "summary",
+            frozenset({"name", "summary"}),
+            ("content.summary",),
+        ),
+        Kind(
+            "message",
+            "messages",
+            "data",
+            frozenset({"type", "data"}),
+            append_only=True,
+        ),
+        Kind(
+            "turn",
+            "turns",
+            "text",
+            frozenset({"text"}),
+            ("content.text",),
+            append_only=True,
+        ),
+        Kind("summary", "summary", "text", frozenset({"text", "count", "hash"})),
+        Kind(
+            "triple",
+            "triples",
+            "text",
+            frozenset({"subject", "predicate", "object", "text"}),
+            ("content.text",),
+        ),
     )
 }
 
@@ -124,6 +151,14 @@ def is_expired(meta: Mapping[str, Any], moment: str) -> bool:
     return isinstance(expires_at, str) and expires_at <= moment
 
 
+def remaining(meta: Mapping[str, Any]) -> timedelta | None:
+    """What is left of a lifetime; `None` where it has no end."""
+    try:
+        return datetime.fromisoformat(meta["expires_at"]) - now()
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
 def build(
     kind: str, content: dict[str, Any], meta: dict[str, Any], *, careful: bool = False
 ) -> dict[str, Any]:
@@ -139,7 +174,8 @@ def build(
     if careful:
         return _build_carefully(kind, content, meta)
     # Most contents are a few clean strings: one dump finds out, and is hashed.
-    locator = meta["source"].get("locator", "")
+    source = meta.get("source")
+    locator = source.get("locator", "") if source else ""
     for text in content.values():
         if type(text) is not str:
             break
@@ -214,7 +250,7 @@ def _storable(value: Any, path: str, escaped: list[str], depth: int) -> Any:
                 raise UnportableValue(
                     f"{path} has a field name that is not storable text.", path=path
                 )
-            copy[name] = _storable(inner, f"{path}.{name}", escaped, depth + 1)
+            copy[name] = _storable(inner, _below(path, name), escaped, depth + 1)
         return copy
     if isinstance(value, list | tuple):
         return [
@@ -224,6 +260,13 @@ def _storable(value: Any, path: str, escaped: list[str], depth: int) -> Any:
     raise UnportableValue(
         f"{path} is a {type(value).__name__}, which JSON cannot hold.", path=path
     )
+
+
+def _below(path: str, name: str) -> str:
+    """The path of a field; a dot in its name does not look like a deeper one."""
+    if "." in name or "~" in name:
+        name = name.replace("~", "~7e").replace(".", "~2e")
+    return f"{path}.{name}"
 
 
 def content_hash(value: Mapping[str, Any]) -> str:
@@ -329,7 +372,7 @@ def _unescaped(value: Any, path: str, escaped: frozenset[str]) -> Any:
             return value
     if isinstance(value, Mapping):
         return {
-            name: _unescaped(inner, f"{path}.{name}", escaped)
+            name: _unescaped(inner, _below(path, name), escaped)
             for name, inner in value.items()
         }
     if isinstance(value, list):

@@ -6,22 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdover.compat import records
-from holdover.compat.erasing import Erasing
+from holdover.compat.erasing import Erasing, review_namespace
 from holdover.compat.errors import RevisionNotFound
 from holdover.compat.reading import PAGE
-from holdover.compat.records import KINDS, Record
-from holdover.compat.scope import INTERNAL_ROOT
+from holdover.compat.records import Record
 from holdover.compat.stores.backend import Page, Read, Steps, Write
 from holdover.compat.writing import Outcome
-
-REVIEW = "review"
 
 
 class Reviewing(Erasing):
     """The operations on proposed records."""
-
-    def _review_namespace(self, kind: str) -> tuple[str, ...]:
-        return (INTERNAL_ROOT, REVIEW, *self._labels, KINDS[kind].label)
 
     def _propose(
         self, kind: str, content: Mapping[str, Any], reason: str
@@ -41,15 +35,17 @@ class Reviewing(Erasing):
                 "source": {"kind": "agent"},
             },
         )
-        put = self._backend.put_op(self._review_namespace(kind), proposal, value)
-        yield Write([[*self._label_puts(), put]])
+        namespace = review_namespace(self._labels, kind)
+        put = self._backend.put_op(namespace, proposal, value)
+        yield from self._write([[put]])
         self._emit("pending")
         return proposal
 
     def _proposed(self, kind: str) -> Steps[dict[str, Record]]:
         found: dict[str, Record] = {}
         after = None
-        while entries := (yield Page(self._review_namespace(kind), after, PAGE)):
+        namespace = review_namespace(self._labels, kind)
+        while entries := (yield Page(namespace, after, PAGE)):
             for proposal, value in entries:
                 record = records.read(kind, proposal, value)
                 if record:
@@ -58,7 +54,7 @@ class Reviewing(Erasing):
         return found
 
     def _approve(self, kind: str, proposal: str) -> Steps[Outcome]:
-        namespace = self._review_namespace(kind)
+        namespace = review_namespace(self._labels, kind)
         (value,) = yield Read([(namespace, proposal)])
         record = records.read(kind, proposal, value) if value else None
         if record is None:
@@ -72,7 +68,7 @@ class Reviewing(Erasing):
         return outcome
 
     def _reject(self, kind: str, proposal: str) -> Steps[bool]:
-        namespace = self._review_namespace(kind)
+        namespace = review_namespace(self._labels, kind)
         (value,) = yield Read([(namespace, proposal)])
         yield Write([[self._backend.put_op(namespace, proposal, None)]])
         return value is not None

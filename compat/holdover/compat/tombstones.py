@@ -82,11 +82,11 @@ def any_there() -> Steps[bool]:
 
 def read_keyring() -> Steps[Keyring]:
     """The keys in use: the environment's, or those kept in the store."""
+    # Both: what was forgotten before the variable was set stays forgotten.
     given = os.environ.get(ENVIRONMENT_KEY)
-    if given:
-        return Keyring([given.encode()])
     entries = yield Page(KEYS)
-    return Keyring(bytes.fromhex(value["key"]) for _, value in entries)
+    kept = [bytes.fromhex(value["key"]) for _, value in entries]
+    return Keyring([given.encode(), *kept] if given else kept)
 
 
 def make_keyring(put_op: Any) -> Steps[Keyring]:

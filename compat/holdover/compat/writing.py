@@ -14,13 +14,14 @@ from holdover.compat import journal, marks, records, tombstones
 from holdover.compat.reading import Reading, minutes
 from holdover.compat.records import KINDS
 from holdover.compat.scope import encode_key
-from holdover.compat.stores.backend import Older, Page, Pair, Read, Steps, Write
+from holdover.compat.stores.backend import Older, Page, Pair, Read, Steps
 
 Outcome = Literal["written", "unchanged", "extended", "empty", "tombstoned"]
 Origin = Literal["chain", "migration", "adoption", "human", "agent"]
 
 # Records of these origins are already in the journal under their own revision.
 _SELF_JOURNALED = frozenset({"chain", "human", "agent"})
+VERIFIED = "verified"
 _TRIM_ONE_IN = 16
 _TRIM_AT_MOST = 10_000
 
@@ -33,6 +34,7 @@ class _Write:
     at: str
     meta: Mapping[str, Any]
     ttl: timedelta | None
+    careful: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +87,13 @@ class Writing(Reading):
         # The moment is taken after the reads, so that it follows what they found.
         moment = records.now()
         at = records.timestamp(moment)
-        common: dict[str, Any] = {"status": status, "recorded_at": at, **(meta or {})}
+        common = records.without_empty(
+            {"status": status, "recorded_at": at, **(meta or {})}
+        )
         if ttl is not None:
             common["expires_at"] = records.timestamp(moment + ttl)
-        common["source"] = {"kind": origin, **(source or {})}
-        write = _Write(kind, at, common, ttl)
+        common["source"] = records.without_empty({"kind": origin, **(source or {})})
+        write = _Write(kind, at, common, ttl, not records.portable(common))
         groups: list[list[PutOp]] = []
         for position, key in enumerate(item_keys):
             if outcomes[position] != "written":
@@ -99,19 +103,22 @@ class Writing(Reading):
             outcomes[position] = following.outcome
             if not following.puts:
                 continue
-            group = following.puts
+            group = list(following.puts)
             if key not in noted:
                 noted.add(key)
                 group.insert(0, self._touched_put(kind, key, "set", following.value))
-            if following.outcome == "written" and head is not None:
-                group[:0] = yield from self._trimmed(kind, key)
+            if head is not None:
+                if records.is_record(head, kind):
+                    before = head.get("meta", {})
+                    group[:0] = yield from self._ending(kind, key, before, ttl)
+                adds = len(following.puts) - 1
+                group[:0] = yield from self._trimmed(kind, key, adds)
             groups.append(group)
             # A second content for the same key in this call follows the first.
             heads[key] = following.value
         self._emit("unchanged", outcomes.count("unchanged"))
         if groups:
-            groups[0][:0] = self._label_puts()
-            yield Write(groups)
+            yield from self._write(groups)
         return outcomes
 
     def _before_writing(
@@ -134,8 +141,9 @@ class Writing(Reading):
         return heads, noted, buried is not None
 
     def _touched_put(self, kind: str, key: str, what: str, value: Any) -> PutOp:
-        meta = value["meta"]
-        note = marks.mark(what, revision=meta["revision"], at=meta["recorded_at"])
+        revision = records.revision_of(value, kind) or records.new_revision()
+        at = records.timestamp(records.now())
+        note = marks.mark(what, revision=revision, at=at)
         into = marks.touched_namespace(self._labels, KINDS[kind].label)
         return self._backend.put_op(into, key, note)
 
@@ -155,21 +163,26 @@ class Writing(Reading):
         replaced = records.new_revision()
         meta: dict[str, Any] = {"revision": records.new_revision()}
         extra: dict[str, Any] = {}
+        careful = write.careful
         if ours:
-            known = frozenset(content) | {"name"}
+            known = kind.fields | content.keys()
             extra, inner, outer = records.unknown_fields(head, known)
             content = {**inner, **content}
             meta |= outer
-            if parent := head.get("meta", {}).get("revision"):
+            careful = careful or "escaped" in head.get("meta", {})
+            if parent := records.revision_of(head, write.kind):
                 meta["parent"] = replaced = parent
-        value = {
-            **extra,
-            **records.build(write.kind, content, {**meta, **write.meta}),
-        }
-        if ours and not records.is_expired(head.get("meta", {}), write.at):
-            same = records.content_hash(head) == value["meta"]["hash"]
-            if same:
-                return self._unchanged(write, key, head)
+        built = records.build(
+            write.kind, content, {**meta, **write.meta}, careful=careful
+        )
+        value = {**extra, **built}
+        if (
+            ours
+            and not records.is_expired(head.get("meta", {}), write.at)
+            and records.has_content(head, value["meta"]["hash"])
+            and not _confirms(write.meta, head.get("meta", {}))
+        ):
+            return self._unchanged(write, key, head)
         head_put = self._head_put(write, key, value)
         if self._bound.off or (head is None and kind.append_only):
             return _Next("written", [head_put], value)
@@ -194,23 +207,23 @@ class Writing(Reading):
 
     def _superseded(self, head: Any, kind: str, at: str) -> Mapping[str, Any]:
         """A head that is in no journal yet, as an entry."""
-        if records.is_record(head, kind) and head.get("meta", {}).get("revision"):
+        if records.revision_of(head, kind):
             entry: Mapping[str, Any] = head
             return entry
         self._emit("foreign_item")
         return journal.raw(head, at=at)
 
-    def _trimmed(self, kind: str, key: str) -> Steps[list[PutOp]]:
-        """Deletes of what the journal's bound no longer keeps, this write counted."""
+    def _trimmed(self, kind: str, key: str, adds: int) -> Steps[list[PutOp]]:
+        """Deletes of what the journal's bound no longer keeps once `adds` are there."""
         # Where it means reading a whole journal, it is not done at every write.
-        if self._bound.off or (
+        if not adds or (
             not self._backend.keyed and random.randrange(_TRIM_ONE_IN)  # noqa: S311 - no secret
         ):
             return []
         into = journal.namespace(self._labels, KINDS[kind].label, key)
         oldest = self._bound.oldest(records.now())
         if self._bound.keep is not None:
-            old = yield Older(into, max(0, self._bound.keep - 1))
+            old = yield Older(into, max(0, self._bound.keep - adds))
         elif oldest is not None:
             entries = yield Page(into, oldest, _TRIM_AT_MOST, reverse=True)
             old = [name for name, _ in entries]
@@ -218,6 +231,11 @@ class Writing(Reading):
             return []
         self._emit("trimmed", len(old))
         return [self._backend.put_op(into, name, None) for name in old]
+
+
+def _confirms(meta: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    """Whether a person vouches for what nobody had vouched for."""
+    return meta.get("status") == VERIFIED != before.get("status")
 
 
 def _empty(text: Any) -> bool:

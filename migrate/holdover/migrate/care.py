@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from holdover.compat import records
@@ -9,9 +11,10 @@ from holdover.compat.repository import Repository
 from holdover.compat.stores.probing import ProbeReport
 from holdover.compat.stores.probing import probe as probe_store
 from holdover.migrate.ends import opened_target
+from holdover.migrate.errors import UsageError
 from holdover.migrate.mapping import DEFAULT_TEMPLATE, Mapper
+from holdover.migrate.targets import Target
 
-_NAMESPACES = 1_000
 _UNREACHED = (
     "the old data itself: delete it there, or it can be moved again elsewhere",
     "backups of the target and of the old data",
@@ -39,6 +42,18 @@ class ForgetReport:
     not_reached: list[str] = field(default_factory=lambda: list(_UNREACHED))
 
 
+@contextmanager
+def _existing(target: str) -> Iterator[Target]:
+    """Open a store for writing that is there already: a wrong name creates nothing."""
+    with opened_target(target, writing=False) as looking:
+        if looking.missing:
+            raise UsageError(
+                f"{looking.address} holds no store.", hint="Check the address."
+            )
+    with opened_target(target, writing=True) as opened:
+        yield opened
+
+
 def probe(target: str) -> ProbeReport:
     """Test whether a store keeps items exact and apart; its canaries are removed."""
     with opened_target(target, writing=True) as opened:
@@ -48,20 +63,17 @@ def probe(target: str) -> ProbeReport:
 
 def sweep(target: str) -> SweepReport:
     """Remove expired items, also from stores that keep no lifetimes themselves."""
-    with opened_target(target, writing=True) as opened:
+    with _existing(target) as opened:
         removed = 0
         own = getattr(opened.store, "sweep_ttl", None)
         if own is not None:
             removed += own()
         at = records.timestamp(records.now())
-        offset = 0
-        while found := opened.store.list_namespaces(limit=_NAMESPACES, offset=offset):
-            for namespace in map(tuple, found):
-                for key, value in opened.entries(namespace):
-                    meta = value.get("meta")
-                    if isinstance(meta, dict) and records.is_expired(meta, at):
-                        removed += opened.swap(namespace, key, value, None)
-            offset += len(found)
+        for namespace in opened.namespaces():
+            for key, value in opened.entries(namespace):
+                meta = value.get("meta")
+                if isinstance(meta, dict) and records.is_expired(meta, at):
+                    removed += opened.swap(namespace, key, value, None)
         return SweepReport(opened.address, removed)
 
 
@@ -75,7 +87,7 @@ def forget(
 ) -> ForgetReport:
     """Erase a session, or one entity of it, and stop it from coming back."""
     scope = Mapper(template).scope("entity", root, session)
-    with opened_target(target, writing=True) as opened:
+    with _existing(target) as opened:
         repository = Repository(opened.store, scope)
         done = (
             repository.forget()

@@ -222,6 +222,12 @@ Ttl = Annotated[
 ]
 
 
+ShowContent = Annotated[
+    bool,
+    typer.Option("--show-content", help="Show what differs, texts included."),
+]
+
+
 def _options(
     *,
     root: list[str] | None = None,
@@ -398,6 +404,7 @@ def migrate(
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Do not ask on a terminal.")
     ] = False,
+    show_content: ShowContent = False,
     json: Json = False,
 ) -> None:
     """Plan, copy and verify. Run again to resume.
@@ -429,6 +436,7 @@ def migrate(
         dims=dims,
         run=run,
         rejects_file=rejects,
+        show_content=show_content,
     )
     done = carry_out(
         source,
@@ -479,6 +487,7 @@ def verify(
     run: Annotated[
         str | None, typer.Option(metavar="ID", help="Compare with this run.")
     ] = None,
+    show_content: ShowContent = False,
     json: Json = False,
 ) -> None:
     """Compare a source with a target, item by item. Writes nothing.
@@ -503,6 +512,7 @@ def verify(
         template=template,
         ttl=ttl.value,
         run=run,
+        show_content=show_content,
     )
     done = carry_out(source, target, options, reporter=progress.for_stream(quiet=json))
     exit_code = int(not done.clean or bool(done.rejected))

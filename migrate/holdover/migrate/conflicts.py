@@ -58,10 +58,15 @@ def decide(
     meta = existing.get("meta")
     if not isinstance(meta, Mapping) or "content" not in existing:
         return Decision.CONFLICT
+    over = records.is_expired(meta, at)
     if _same(existing, ours):
-        return Decision.ALREADY
-    if records.is_expired(meta, at):
+        # The old application may have extended a lifetime that ended here.
+        again = over and not records.is_expired(ours["meta"], at)
+        return Decision.UPDATE if again else Decision.ALREADY
+    if over:
         return Decision.UPDATE
+    if meta.get("parent") == ours["meta"]["revision"]:
+        return Decision.SUPERSEDED
     theirs, mine = meta.get("source"), ours["meta"]["source"]
     if isinstance(theirs, Mapping):
         if theirs.get("run") == mine["run"] and records.intact(existing):

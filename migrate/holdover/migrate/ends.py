@@ -33,6 +33,20 @@ def source_identity(address: str) -> str:
     return redact_url(resolved)
 
 
+def refuse_same_file(source: str, target: str) -> None:
+    """A source is only read, so it cannot be the target as well.
+
+    Raises:
+        UsageError: Both are the same file.
+    """
+    both_files = {scheme_of(resolve_env(end)) for end in (source, target)} == {"sqlite"}
+    if both_files and source_identity(source) == source_identity(target):
+        raise UsageError(
+            "The source and the target are the same file; a source is only read.",
+            hint="Name another file as the target.",
+        )
+
+
 @contextmanager
 def opened_source(address: str, prepared: Prepared) -> Iterator[Source]:
     """Open a source and close it."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -16,16 +18,20 @@ from langgraph.store.base import PutOp
 from holdover.compat import records
 from holdover.compat.records import VERSION
 from holdover.compat.scope import INTERNAL_ROOT
+from holdover.migrate.conflicts import Decision
 from holdover.migrate.errors import RunBusy, RunNotFound
 from holdover.migrate.targets.base import Target
 
 RUNS = (INTERNAL_ROOT, "runs")
+LEASES = (*RUNS, "leases")
 _RUN = "run"
 _LEASE = "lease"
 LEASE_SECONDS = 60
 _BEAT_SECONDS = 10.0
 #: As many leading digits of a run's id as are shown: the moment it was made.
 SHOWN = 13
+#: Leases that this process holds now, by target and key.
+_HELD: set[tuple[str, str]] = set()
 
 
 @dataclass
@@ -51,6 +57,12 @@ class Run:
         """The id as commands print it; any unambiguous beginning is accepted."""
         return self.id[:SHOWN]
 
+    @property
+    def lease(self) -> str:
+        """The key of its lease: the same for the same command, even before it is."""
+        of = f"{self.source}\x00{self.fingerprint}"
+        return hashlib.sha256(of.encode("utf-8", "surrogatepass")).hexdigest()
+
     def value(self) -> dict[str, Any]:
         """The item that holds it."""
         content = {n: v for n, v in vars(self).items() if v is not None and n != "id"}
@@ -73,6 +85,15 @@ class Progress:
     done: bool = False
     counts: Counter[str] = field(default_factory=Counter)
     recorded_at: str = ""
+
+    @property
+    def rejects(self) -> int:
+        """How many records could not be moved."""
+        return sum(
+            number
+            for name, number in self.counts.items()
+            if name == Decision.CONFLICT or name.startswith("reject:")
+        )
 
 
 class Ledger:
@@ -133,8 +154,15 @@ class Ledger:
                 content = dict(value["content"])
                 content["counts"] = Counter(content.get("counts", {}))
                 content["recorded_at"] = value["meta"]["recorded_at"]
+                known = Progress.__dataclass_fields__
+                content = {n: v for n, v in content.items() if n in known}
                 found[key] = Progress(**content)
         return found
+
+    def begin(self, run: Run, stale: Iterable[str]) -> None:
+        """Record a run's state; progress of an earlier pass goes in the same write."""
+        gone = [self._target.put((*RUNS, run.id), key, None) for key in stale]
+        self._target.write([*gone, self.save_put(run)])
 
     def progress_put(self, run: Run, progress: Progress) -> PutOp:
         """The put that records how far a partition is, for its data's transaction."""
@@ -150,37 +178,36 @@ class Ledger:
 
     # The lease.
 
-    def acquire(self, run: Run) -> None:
-        """Take the lease of a run.
+    @contextmanager
+    def leased(self, run: Run) -> Iterator[None]:
+        """Hold the lease of a run.
 
         Raises:
             RunBusy: A process that still lives holds it.
         """
-        namespace = (*RUNS, run.id)
-        (held,) = self._target.read([(namespace, _LEASE)])
-        if held is not None and not _ended(held["content"]):
-            raise RunBusy(self._busy(run, held["content"]))
-        if not self._target.swap(namespace, _LEASE, held, _lease()):
-            (held,) = self._target.read([(namespace, _LEASE)])
-            raise RunBusy(self._busy(run, held["content"] if held else {}))
+        here = (self._target.address, run.lease)
+        (held,) = self._target.read([(LEASES, run.lease)])
+        if held is not None and (here in _HELD or not _ended(held["content"])):
+            raise RunBusy(_busy(held["content"]))
+        if not self._target.swap(LEASES, run.lease, held, _lease()):
+            (held,) = self._target.read([(LEASES, run.lease)])
+            raise RunBusy(_busy(held["content"] if held else {}))
         self._beat = time.monotonic()
-
-    def _busy(self, run: Run, held: Mapping[str, Any]) -> str:
-        return (
-            f"Run {run.shown} is already being carried out by process "
-            f"{held.get('pid', '?')} on {held.get('host', '?')}; wait for it to end."
-        )
+        _HELD.add(here)
+        try:
+            yield
+        finally:
+            _HELD.discard(here)
+            # Where the target failed already, the lease ends with this process.
+            with suppress(Exception):
+                self._target.write([self._target.put(LEASES, run.lease, None)])
 
     def heartbeat(self, run: Run) -> list[PutOp]:
         """The put that keeps the lease, when it is time for one."""
         if time.monotonic() - self._beat < _BEAT_SECONDS:
             return []
         self._beat = time.monotonic()
-        return [self._target.put((*RUNS, run.id), _LEASE, _lease())]
-
-    def release(self, run: Run) -> None:
-        """Give the lease back."""
-        self._target.write([self._target.put((*RUNS, run.id), _LEASE, None)])
+        return [self._target.put(LEASES, run.lease, _lease())]
 
     def remove(self, run: Run) -> None:
         """Forget a run and its progress; the run itself last."""
@@ -188,6 +215,13 @@ class Ledger:
         keys = [key for key, _ in self._target.entries(namespace)]
         self._target.write([self._target.put(namespace, key, None) for key in keys])
         self._target.write([self._target.put(RUNS, run.id, None)])
+
+
+def _busy(held: Mapping[str, Any]) -> str:
+    return (
+        "This run is already being carried out by process "
+        f"{held.get('pid', '?')} on {held.get('host', '?')}; wait for it to end."
+    )
 
 
 def new_run(source: str, fingerprint: str, command: str, planned: int) -> Run:
@@ -220,6 +254,8 @@ def _lease() -> dict[str, Any]:
 def _ended(held: Mapping[str, Any]) -> bool:
     """Whether the holder of a lease is gone: known on its own host, else by time."""
     if held.get("host") == socket.gethostname():
+        if held.get("pid") == os.getpid():
+            return True  # not among those held now: giving it back failed
         return _process_began(int(held.get("pid", 0))) != held.get("began")
     return str(held.get("ends_at", "")) < records.timestamp(records.now())
 

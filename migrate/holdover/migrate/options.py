@@ -31,6 +31,8 @@ class Options:
         index: `provider:model`, to embed what the kind indexes.
         dims: The model's dimensions.
         run: Go on with this run, whatever address the source has now.
+        rejects_file: Where rejects are listed.
+        show_content: Put the contents that differ into the report.
     """
 
     read: ReadOptions = field(default_factory=ReadOptions)
@@ -45,6 +47,7 @@ class Options:
     dims: int | None = None
     run: str | None = None
     rejects_file: str | None = None
+    show_content: bool = False
 
     def prepared(self) -> Prepared:
         """Read the files it names, and check that its parts fit together.

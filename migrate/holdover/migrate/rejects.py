@@ -10,13 +10,19 @@ from typing import IO
 
 import orjson
 
+from holdover.migrate.errors import UsageError
 from holdover.migrate.sources.base import Reject
 
 
 class RejectsFile:
-    """A file that is made when there is a first reject, readable by its owner only."""
+    """A file that is made when there is a first reject, readable by its owner only.
 
-    def __init__(self, path: str | Path) -> None:
+    Attributes:
+        fresh: Whether what an earlier pass listed is listed anew.
+    """
+
+    def __init__(self, path: str | Path, *, fresh: bool = False) -> None:
+        self.fresh = fresh
         self.path = Path(path)
         self.counts: Counter[str] = Counter()
         self._file: IO[bytes] | None = None
@@ -39,7 +45,16 @@ class RejectsFile:
     def _opened(self) -> IO[bytes]:
         if self._file is None:
             mode = os.O_CREAT | os.O_APPEND | os.O_WRONLY
-            self._file = os.fdopen(os.open(self.path, mode, 0o600), "ab")
+            if self.fresh:
+                mode |= os.O_TRUNC
+            try:
+                self._file = os.fdopen(os.open(self.path, mode, 0o600), "ab")
+            except OSError as error:
+                raise UsageError(
+                    f"The rejects file {self.path} cannot be written: "
+                    f"{error.strerror}.",
+                    hint="Name another with --rejects FILE, then repeat.",
+                ) from error
         return self._file
 
     def close(self) -> None:

@@ -220,6 +220,11 @@ def verify_lines(report: VerifyReport) -> list[str]:
     for name, locators in report.examples.items():
         lines.append(_line(name, "for example"))
         lines += _more(locators, getattr(report, name))
+    for one in report.contents:
+        lines.append(_line("content", one["locator"]))
+        for end in ("source", "target"):
+            text = orjson.dumps(one[end], default=str).decode()
+            lines.append(" " * _LABEL + f"  {end}: {printable(text)}")
     if report.rejected:
         lines += _reject_lines(report.rejected)
     return lines

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from holdover.compat import journal, records
-from holdover.compat.scope import INTERNAL_ROOT
+from holdover.compat.scope import INTERNAL_ROOT, encode_key
+from holdover.compat.stores.backend import Pair
 from holdover.migrate.ends import opened_target
 from holdover.migrate.ledger import Ledger
 from holdover.migrate.sources.base import SAMPLES
@@ -47,14 +49,14 @@ def rollback(target: str, run_id: str | None = None) -> RollbackReport:
         opened.prepare()
         ledger = Ledger(opened)
         run = _find(ledger, run_id)
-        ledger.acquire(run)
-        run.state = "rolling back"
-        ledger.save(run)
-        report = RollbackReport(opened.address, run.id)
-        for rows in opened.rows_of_run(run.id):
-            for row in rows:
-                _undo(opened, row, run.id, report)
-        ledger.remove(run)
+        with ledger.leased(run):
+            run.state = "rolling back"
+            ledger.save(run)
+            report = RollbackReport(opened.address, run.id)
+            for rows in opened.rows_of_run(run.id):
+                for row in rows:
+                    _undo(opened, row, run.id, report)
+            ledger.remove(run)
         return report
 
 
@@ -72,31 +74,57 @@ def _undo(target: Target, row: StoredRow, run_id: str, report: RollbackReport) -
         source = row.value["meta"]["source"]
         if source.get("as") == AS_REVISION:
             report.removed += target.swap(row.namespace, row.key, row.value, None)
+        elif _overwritten(target, row, item := _item_of(row), run_id):
+            _leave(report, item)
         return
     if not records.intact(row.value):
-        _leave(report, row)
+        _leave(report, (row.namespace, row.key))
         return
     into = journal.namespace(row.namespace[:-1], row.namespace[-1], row.key)
     entries = list(target.entries(into))
-    before = _replaced(entries, run_id)
-    if not target.swap(row.namespace, row.key, row.value, before):
-        _leave(report, row)
+    before, ttl = _replaced(entries, run_id)
+    ours = [
+        target.put(into, key, None)
+        for key, value in entries
+        if _is_of_run(value, run_id)
+    ]
+    if not target.swap(row.namespace, row.key, row.value, before, ttl, also=ours):
+        _leave(report, (row.namespace, row.key))
         return
     if before is None:
         report.removed += 1
     else:
         report.restored += 1
-    ours = [key for key, value in entries if _is_of_run(value, run_id)]
-    if ours:
-        target.write([target.put(into, key, None) for key in ours])
 
 
-def _replaced(entries: list[tuple[str, Any]], run_id: str) -> Any:
-    """The value that stood there before the run, exactly as it was."""
+def _item_of(entry: StoredRow) -> Pair:
+    """The item whose journal an entry stands in."""
+    _, _, *namespace, key = entry.namespace
+    record = records.read(entry.value["kind"], "", entry.value)
+    if record and isinstance(record.content.get("name"), str):
+        key = encode_key(record.content["name"])
+    return tuple(namespace), key
+
+
+def _overwritten(target: Target, entry: StoredRow, item: Pair, run_id: str) -> bool:
+    """Whether a journal entry of the run is the history of what came after it."""
+    kept, head = target.read([(entry.namespace, entry.key), item])
+    return kept is not None and head is not None and run_of(head) != run_id
+
+
+def _replaced(entries: list[tuple[str, Any]], run_id: str) -> tuple[Any, float | None]:
+    """The value that stood there before the run, and its minutes left, if any."""
     for _, entry in entries:
         if entry.get("kind") == journal.RAW and _is_of_run(entry, run_id):
-            return entry["content"]["value"]
-    return None
+            ends_at = entry["meta"].get("store_expires_at")
+            left = None
+            if ends_at:
+                seconds = (
+                    datetime.fromisoformat(ends_at) - records.now()
+                ).total_seconds()
+                left = max(0.0, seconds / 60)
+            return entry["content"]["value"], left
+    return None, None
 
 
 def _is_of_run(entry: Mapping[str, Any], run_id: str) -> bool:
@@ -105,7 +133,8 @@ def _is_of_run(entry: Mapping[str, Any], run_id: str) -> bool:
     return replaced_by == run_id or run_of(entry) == run_id
 
 
-def _leave(report: RollbackReport, row: StoredRow) -> None:
+def _leave(report: RollbackReport, item: Pair) -> None:
     report.left += 1
     if len(report.examples) < SAMPLES:
-        report.examples.append(f"{'/'.join(row.namespace)} {row.key}")
+        namespace, key = item
+        report.examples.append(f"{'/'.join(namespace)} {key}")

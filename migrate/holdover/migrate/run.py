@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from holdover.migrate.ends import (
     find_run,
     opened_source,
     opened_target,
+    refuse_same_file,
     source_identity,
 )
 from holdover.migrate.errors import TargetError, UsageError
@@ -33,8 +33,11 @@ from holdover.migrate.progress import Progress as Reporter
 from holdover.migrate.progress import Silent
 from holdover.migrate.rejects import RejectsFile
 from holdover.migrate.sources.base import Batch, Partition, Source
-from holdover.migrate.targets import Applied, Target
+from holdover.migrate.targets import Applied, Note, Row, Target
 from holdover.migrate.verify import VerifyReport, compare_reported
+
+_ATTEMPTS = 6
+_PAUSE = 0.05
 
 
 @dataclass
@@ -101,6 +104,7 @@ def migrate(
     options = options or Options()
     prepared = options.prepared()
     reporter = reporter or Silent()
+    refuse_same_file(source, target)
     with opened_source(source, prepared) as reading:
         index = _index(options)
         with opened_target(target, writing=False) as planned:
@@ -122,11 +126,13 @@ def migrate(
                 made.prepare()
             return MigrateReport(plan)
         if done and not plan.to_write and run is not None:
-            with opened_target(target, writing=False) as finished:
+            with opened_target(target, writing=run.state == "copied") as finished:
                 copied = CopyReport(run.id, resumed=True, rejects=dict(plan.rejects))
                 report = compare_reported(
                     reading, finished, prepared, run, reporter, plan.inventory
                 )
+                if run.state == "copied" and report.clean:
+                    _note_verified(Ledger(finished), run)
                 return MigrateReport(plan, copied, report)
         with opened_target(target, writing=True, index=index) as writing:
             _check_suitable(writing)
@@ -136,15 +142,23 @@ def migrate(
                 shown = command or f"holdover migrate {identity} {redact_url(target)}"
                 run = new_run(identity, prepared.fingerprint(), shown, plan.to_write)
                 run.id = tentative
-            copied = _Copy(reading, writing, prepared, run, reporter, plan).carry_out()
-            report = compare_reported(
-                reading, writing, prepared, run, reporter, plan.inventory
-            )
-            if report.clean:
-                run.state = "done"
-                run.verified_at = records.timestamp(records.now())
-                ledger.save(run)
+            with ledger.leased(run):
+                # Another copy of the command may have got further since we looked.
+                run = find_run(ledger, identity, prepared) or run
+                copying = _Copy(reading, writing, prepared, run, reporter, plan)
+                copied = copying.carry_out()
+                report = compare_reported(
+                    reading, writing, prepared, run, reporter, plan.inventory
+                )
+                if report.clean:
+                    _note_verified(ledger, run)
             return MigrateReport(plan, copied, report)
+
+
+def _note_verified(ledger: Ledger, run: Run) -> None:
+    run.state = "done"
+    run.verified_at = records.timestamp(records.now())
+    ledger.save(run)
 
 
 def _check_suitable(target: Target) -> None:
@@ -183,6 +197,7 @@ class _Copy:
         self._labelled: set[str] = set()
         path = self._options.rejects_file or f"holdover-{run.shown}.rejects.jsonl"
         self._rejects = RejectsFile(path)
+        self._rejected_before = 0
         rate = self._options.rate
         self._batch = max(1, min(self._options.batch, int(rate) if rate else 10**9))
 
@@ -192,18 +207,26 @@ class _Copy:
         began = time.monotonic()
         known = ledger.progress(run)
         resumed = bool(known)
-        if run.state != "copying":
-            # Everything was read once; this pass looks for what came since.
-            known = {}
-        ledger.acquire(run)
+        parts = self._source.partitions()
+        # Where everything was read once, this pass looks for what came since. What
+        # has no cursor is read again from its beginning, and counted again.
+        going_on = {
+            part.id: known[part.id]
+            for part in parts
+            if run.state == "copying"
+            and part.id in known
+            and (known[part.id].done or known[part.id].cursor is not None)
+        }
+        self._rejects.fresh = not going_on
+        self._rejected_before = sum(one.rejects for one in going_on.values())
         try:
             run.state = "copying"
             run.planned = max(run.planned, self._plan.to_write)
-            ledger.save(run)
+            ledger.begin(run, known.keys() - going_on.keys())
             self._reporter.begin("copying", self._plan.items)
             passes = [
-                self._partition(part, known.get(part.id) or Progress(part.id))
-                for part in self._source.partitions()
+                self._partition(part, going_on.get(part.id) or Progress(part.id))
+                for part in parts
             ]
             report = self._report(passes, resumed=resumed)
             report.seconds = time.monotonic() - began
@@ -215,13 +238,7 @@ class _Copy:
         finally:
             self._reporter.end()
             self._rejects.close()
-            self._release()
         return report
-
-    def _release(self) -> None:
-        # Where the target has failed, the lease ends with this process.
-        with contextlib.suppress(Exception):
-            self._ledger.release(self._run)
 
     def _partition(self, part: Partition, progress: Progress) -> Progress:
         if progress.done:
@@ -242,7 +259,11 @@ class _Copy:
 
     def _apply(self, batch: Batch, progress: Progress) -> Progress:
         rows, refused = self._builder.rows(batch.items)
+        labels = self._label_puts()
         following = progress
+        # Before the progress that passes over them: a kill in between may list them
+        # twice, but never drops them.
+        self._rejects.add([*batch.rejects, *refused])
 
         def note(applied: Applied) -> list[PutOp]:
             nonlocal following
@@ -255,12 +276,23 @@ class _Copy:
             return [
                 self._ledger.progress_put(self._run, following),
                 *self._ledger.heartbeat(self._run),
-                *self._label_puts(),
+                *labels,
             ]
 
-        applied = self._target.apply(rows, self._options.on_conflict, note)
-        self._rejects.add([*batch.rejects, *refused, *applied.rejects])
+        applied = self._applied(rows, note)
+        self._rejects.add(applied.rejects)
         return following
+
+    def _applied(self, rows: list[Row], note: Note) -> Applied:
+        """Apply a batch, again where other writers were in the way."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                return self._target.apply(rows, self._options.on_conflict, note)
+            except Exception as error:
+                if not self._target.backend.transient(error):
+                    raise
+                time.sleep(_PAUSE * 2**attempt)
+        return self._target.apply(rows, self._options.on_conflict, note)
 
     def _label_puts(self) -> list[PutOp]:
         """Keep the whole of labels that had to be shortened."""
@@ -280,7 +312,8 @@ class _Copy:
 
     def _check_rejects(self) -> None:
         limit = self._options.max_rejects
-        if limit is not None and self._rejects.counts.total() > limit:
+        number = self._rejected_before + self._rejects.counts.total()
+        if limit is not None and number > limit:
             raise TargetError(
                 f"Stopped after more than {limit:,} rejects; they are in "
                 f"{self._rejects.path}.",

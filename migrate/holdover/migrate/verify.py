@@ -8,7 +8,7 @@ from typing import Any
 
 from holdover.compat import records
 from holdover.migrate.building import RowBuilder
-from holdover.migrate.conflicts import Decision, descends
+from holdover.migrate.conflicts import Decision
 from holdover.migrate.ends import (
     find_run,
     opened_source,
@@ -22,7 +22,7 @@ from holdover.migrate.progress import Progress as Reporter
 from holdover.migrate.progress import Silent
 from holdover.migrate.sources.base import SAMPLES, Inventory, Reject, Source
 from holdover.migrate.targets.base import Row, Target, run_of
-from holdover.migrate.targets.resolving import Resolved, Resolver, journal_of
+from holdover.migrate.targets.resolving import Resolved, Resolver
 
 _GONE = frozenset({Decision.DELETED, Decision.FORGOTTEN, Decision.SUPERSEDED})
 
@@ -40,6 +40,7 @@ class VerifyReport:
         extra: Records of the run in the target that the source no longer has.
         rejected: What the source holds and cannot be moved, by reason.
         examples: Locators of some that are missing or different.
+        contents: What those hold at both ends, where that was asked for.
     """
 
     source: str
@@ -53,6 +54,7 @@ class VerifyReport:
     extra: int = 0
     rejected: dict[str, int] = field(default_factory=dict)
     examples: dict[str, list[str]] = field(default_factory=dict)
+    contents: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def compared(self) -> int:
@@ -127,7 +129,9 @@ def compare(
             rows, rejects = builder.rows(batch.items)
             _count_rejects(report, [*batch.rejects, *rejects])
             report.expired += batch.expired
-            ours += _compare_rows(report, target, rows, run_id)
+            ours += _compare_rows(
+                report, target, rows, run_id, show_content=options.show_content
+            )
             tick(len(batch.items) + len(batch.rejects))
     if run:
         held = target.count_of_run(run.id)
@@ -141,29 +145,48 @@ def _count_rejects(report: VerifyReport, rejects: Sequence[Reject]) -> None:
 
 
 def _compare_rows(
-    report: VerifyReport, target: Target, rows: Sequence[Row], run_id: str
+    report: VerifyReport,
+    target: Target,
+    rows: Sequence[Row],
+    run_id: str,
+    *,
+    show_content: bool,
 ) -> int:
     """Class each row; return how many of the target's values are the run's."""
     values = target.read([(row.namespace, row.key) for row in rows])
+    at = records.timestamp(records.now())
     ours = 0
     unclear = []
     for row, value in zip(rows, values, strict=True):
         if value is not None and run_of(value) == run_id:
             ours += 1
         if value is not None and _content_hash(value) == row.value["meta"]["hash"]:
-            report.equal += 1
+            if _expired(value, at):
+                report.expired += 1
+            else:
+                report.equal += 1
         else:
             unclear.append(row)
     if unclear:
-        at = records.timestamp(records.now())
         for one in Resolver(target).decide(unclear):
-            name = _class_of(one, target, run_id, at)
+            name = _class_of(one, at)
             setattr(report, name, getattr(report, name) + 1)
             if name in ("missing", "different"):
                 kept = report.examples.setdefault(name, [])
                 if len(kept) < SAMPLES:
                     kept.append(one.row.locator)
+                    if show_content:
+                        report.contents.append(_contents(one))
     return ours
+
+
+def _contents(one: Resolved) -> dict[str, Any]:
+    existing = one.existing or {}
+    return {
+        "locator": one.row.locator,
+        "source": one.row.value["content"],
+        "target": existing.get("content", existing or None),
+    }
 
 
 def _content_hash(value: Mapping[str, Any]) -> str | None:
@@ -173,18 +196,15 @@ def _content_hash(value: Mapping[str, Any]) -> str | None:
         return None
 
 
-def _class_of(one: Resolved, target: Target, run_id: str, at: str) -> str:
+def _expired(value: Mapping[str, Any], at: str) -> bool:
+    meta = value.get("meta")
+    return isinstance(meta, Mapping) and records.is_expired(meta, at)
+
+
+def _class_of(one: Resolved, at: str) -> str:
     """The class of a record whose place holds nothing or another content."""
     if one.decision in _GONE:
         return "changed"
     if one.existing is None:
         return "expired" if records.is_expired(one.row.value["meta"], at) else "missing"
-    if run_of(one.existing) == run_id:
-        return "different"
-    meta = one.existing.get("meta")
-    if isinstance(meta, Mapping) and meta.get("parent") == run_id:
-        return "changed"
-    entries = target.entries(journal_of(one.row))
-    if descends([value for _, value in entries], one.row.locator):
-        return "changed"
-    return "different"
+    return "expired" if _expired(one.existing, at) else "different"

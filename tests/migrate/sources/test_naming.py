@@ -169,7 +169,7 @@ parts = st.text(alphabet=st.sampled_from("ab:_é\0"), max_size=6)
     st.sampled_from(["fail", "first", "last", "reject"]),
     st.sampled_from([None, "a+", "(?:a|b:)*", ".*"]),
 )
-def test_the_parts_always_join_to_the_key(  # noqa: PLR0917
+def test_the_parts_always_join_to_the_key(
     root, session, entity, listed, roots, choice, pattern
 ):
     key = f"{root}:{session}:{entity}"

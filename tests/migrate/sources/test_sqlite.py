@@ -331,18 +331,39 @@ class TestTables:
         # What resembles an entity table comes first.
         assert found[0].name.startswith("memory_store_")
 
-    def test_rules_of_another_application_are_not_damage(self, make_db, source):
-        tables = {"memory_store_s": [("k", "v")]}
-        tables |= {f"memory_store_t{i}": [] for i in range(300)}
-        path = make_db(
-            tables,
-            script="CREATE TABLE app (a CHECK (a > 0));"
-            "PRAGMA ignore_check_constraints=1; INSERT INTO app VALUES (-1);",
-        )
-        with sqlite3.connect(path) as connection:
-            assert connection.execute("PRAGMA quick_check").fetchone() != ("ok",)
+    @pytest.mark.parametrize("needs", ["rule", "collation"])
+    @pytest.mark.parametrize("tables", [1, 300])
+    @pytest.mark.parametrize("mode", ["DELETE", "WAL"])
+    def test_what_another_application_needs_is_not_damage(
+        self, make_db, source, tables, mode, needs
+    ):
+        path = make_db(many(tables, 1), script=f"PRAGMA journal_mode={mode};")
+        connection = sqlite3.connect(path)
+        if needs == "rule":
+            connection.executescript(
+                "CREATE TABLE app (a CHECK (a > 0));"
+                "PRAGMA ignore_check_constraints=1; INSERT INTO app VALUES (-1);"
+            )
+        else:
+            connection.create_collation("theirs", lambda a, b: (a > b) - (a < b))
+            connection.executescript(
+                "CREATE TABLE app (a TEXT COLLATE theirs, b);"
+                "CREATE INDEX app_a ON app (a); INSERT INTO app VALUES ('x', 'y');"
+            )
         connection.close()
-        assert source(path).inventory().groups[0].items == 1
+        connection = sqlite3.connect(path)
+        try:
+            plain = connection.execute("PRAGMA quick_check").fetchone()[0]
+        except sqlite3.Error as error:
+            plain = str(error)
+        connection.close()
+        assert plain in {
+            "CHECK constraint failed in app",
+            "no such collation sequence: theirs",
+        }
+        opened = source(path)
+        assert opened.inventory().groups[0].items == tables
+        assert len([i for b in opened.read(WHOLE) for i in b.items]) == tables
 
 
 @settings(

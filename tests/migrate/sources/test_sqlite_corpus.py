@@ -81,7 +81,7 @@ def test_the_corpus_is_there():
 
 
 @pytest.mark.parametrize(("folder", "name"), list(cases()))
-def test_a_file_is_read_as_its_manifest_says(  # noqa: PLR0917 - fixtures
+def test_a_file_is_read_as_its_manifest_says(
     folder, name, tmp_path, source, read_all, untouched
 ):
     here = copied(folder, tmp_path)
@@ -200,7 +200,7 @@ def test_own_tables_under_unknown_roots_block(corpus, tmp_path, source, read_all
         ("not_a_database.db", SourceNotFound, "is not a SQLite database"),
     ],
 )
-def test_broken_files_say_so_in_one_sentence(  # noqa: PLR0917 - fixtures
+def test_broken_files_say_so_in_one_sentence(
     corpus, tmp_path, source, untouched, name, error, words
 ):
     here = copied(corpus / "langchain-classic-1.0.8/sqlite_entity", tmp_path)

@@ -317,7 +317,7 @@ def test_a_file_without_permission_is_unavailable(make_db, open_folder, source):
         ),
     ],
 )
-def test_a_read_only_folder_is_enough(  # noqa: PLR0917 - fixtures
+def test_a_read_only_folder_is_enough(
     corpus, open_folder, source, untouched, names, expected
 ):
     for name in names:

@@ -17,7 +17,15 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar, TypeVar
 
-from langgraph.store.base import BaseStore, GetOp, PutOp, SearchItem, SearchOp
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    ListNamespacesOp,
+    MatchCondition,
+    PutOp,
+    SearchItem,
+    SearchOp,
+)
 
 from holdover.compat.errors import StoreUnavailable, SyncUseOfAsyncStore
 from holdover.compat.scope import INTERNAL_ROOT
@@ -30,6 +38,7 @@ T = TypeVar("T")
 _ATTEMPTS = 12
 _FIRST_PAUSE = 0.01
 _SLOW_SCAN = 10_000
+_EVERYTHING = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +101,17 @@ class Older:
 
 
 @dataclass(frozen=True, slots=True)
+class Namespaces:
+    """Every namespace that begins with these labels."""
+
+    prefix: Namespace
+
+    def perform(self, backend: Any) -> Any:
+        """Carry it out."""
+        return backend.namespaces(self.prefix)
+
+
+@dataclass(frozen=True, slots=True)
 class Search:
     """A search of the store; results may lie outside the namespace asked for."""
 
@@ -113,7 +133,7 @@ class Call:
         return self.function()
 
 
-Step = Read | Write | Page | Count | Older | Search | Call
+Step = Read | Write | Page | Count | Older | Namespaces | Search | Call
 Steps = Generator[Step, Any, T]
 
 
@@ -162,6 +182,10 @@ class Backend(ABC):
     def search(self, op: SearchOp) -> Any:
         """See `Search`."""
 
+    def namespaces(self, prefix: Namespace) -> Any:
+        """See `Namespaces`."""
+        return _below(self.store.batch([_list_op(prefix)])[0], prefix)
+
     def transient(self, error: BaseException) -> bool:  # noqa: ARG002
         """Whether the same write may well succeed if repeated."""
         return False
@@ -205,12 +229,13 @@ class Backend(ABC):
 
     def _parts(self, batch: list[PutOp]) -> Iterable[list[PutOp]]:
         batch.sort(key=_order)
-        if self.atomic:
-            yield batch
-            return
-        internal = [op for op in batch if op.namespace[0] == INTERNAL_ROOT]
-        current = [op for op in batch if op.namespace[0] != INTERNAL_ROOT]
-        yield from (part for part in (internal, current) if part)
+        parts = [batch]
+        if not self.atomic:
+            internal = [op for op in batch if op.namespace[0] == INTERNAL_ROOT]
+            parts = [internal, batch[len(internal) :]]
+        # One group alone may be over the limit.
+        for part in parts:
+            yield from _chunks(part, self.max_puts)
 
 
 class DirectReads(Backend):
@@ -391,6 +416,10 @@ class AsyncPlainBackend(Backend):
         """Search by a `SearchOp`."""
         return (await self.store.abatch([op]))[0]  # type: ignore[return-value]
 
+    async def namespaces(self, prefix: Namespace) -> list[Namespace]:
+        """Ask the store, and filter what it says."""
+        return _below((await self.store.abatch([_list_op(prefix)]))[0], prefix)
+
     async def page(
         self,
         namespace: Namespace,
@@ -449,7 +478,17 @@ def _slice(
     return [(key, items[key]) for key in keys[:limit]]
 
 
-def _chunks(pairs: Sequence[Pair], size: int) -> Iterable[list[Pair]]:
-    rest = iter(pairs)
+def _list_op(prefix: Namespace) -> ListNamespacesOp:
+    condition = MatchCondition(match_type="prefix", path=prefix)
+    return ListNamespacesOp(match_conditions=(condition,), limit=_EVERYTHING)
+
+
+def _below(found: Any, prefix: Namespace) -> list[Namespace]:
+    size = len(prefix)
+    return [tuple(ns) for ns in found if tuple(ns[:size]) == prefix]
+
+
+def _chunks(whole: Sequence[T], size: int) -> Iterable[list[T]]:
+    rest = iter(whole)
     while chunk := list(islice(rest, size)):
         yield chunk

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import sqlite3
 from bisect import bisect_left
 from contextlib import contextmanager
@@ -15,7 +14,12 @@ from typing import TYPE_CHECKING, Any
 from holdover.compat.stores.address import sqlite_path
 from holdover.migrate.sources.base import SAMPLES, Group, Inventory, Partition
 from holdover.migrate.sources.batching import Rows
-from holdover.migrate.sources.sqlite_file import SqliteFile, damaged, source_error
+from holdover.migrate.sources.sqlite_file import (
+    SqliteFile,
+    damaged,
+    is_damaged,
+    source_error,
+)
 from holdover.migrate.sources.sqlite_rows import READABLE, REASONS, RowReader
 from holdover.migrate.sources.sqlite_tables import (
     EntityTable,
@@ -33,8 +37,6 @@ _MOST_PARTITIONS = 64
 _PARTITION_BYTES = 16 << 20
 _CHECKED_ALONE = 256
 _AT_ONCE = 100  # tables in one compound SELECT, keys in one IN
-# What these lines of a check tell is not damage but a rule of another application.
-_RULE_BROKEN = re.compile(r"CHECK constraint|NULL value|[\w-]+ value in ")
 
 _NEVER_STORED = (
     "Entity tables hold the latest summary of each entity and nothing else: running"
@@ -219,19 +221,18 @@ class SqliteSource:
     def _check(self, tables: list[EntityTable]) -> None:
         """Look for damage before anything is written."""
         connection = self._file.connection
-        if self._file.copied or self._file.empty:
-            return
-        # Table by table the locks are short, but each check walks the whole schema.
-        checks = (
-            [f"PRAGMA quick_check({quote(table.name)})" for table in tables]
-            if len(tables) <= _CHECKED_ALONE
-            else ["PRAGMA quick_check"]
-        )
         with self._errors():
-            for check in checks:
-                for (finding,) in connection.execute(check).fetchall():
-                    if finding != "ok" and not _RULE_BROKEN.match(finding):
-                        raise damaged(self._file.path, "it fails the check of SQLite")
+            broken = None
+            # One by one the locks are short, but each check walks the whole schema.
+            if len(tables) > _CHECKED_ALONE:
+                broken = is_damaged(connection, "PRAGMA quick_check")
+            if broken is None:
+                broken = any(
+                    is_damaged(connection, f"PRAGMA quick_check({quote(table.name)})")
+                    for table in tables
+                )
+        if broken:
+            raise damaged(self._file.path, "it fails the check of SQLite")
 
     def _count(
         self, tables: list[EntityTable]

@@ -8,6 +8,7 @@ create) it is copied with its companions to a temporary folder and recovered the
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sqlite3
 import stat
@@ -38,16 +39,18 @@ _PAUSE = 0.05
 _SHARED_FIRST, _SHARED_SIZE = 0x40000002, 510
 
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_NOT_IN_PLACE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 _LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+# What these findings tell is no damage but a broken rule of another application.
+_RULE_BROKEN = re.compile(r"CHECK constraint|NULL value|[\w-]+ value in ")
 _NO_TRACE = "mode=ro&readonly_shm=1"  # without readonly_shm a -shm is created
 
 
 def source_error(error: sqlite3.Error, path: Path) -> SourceError:
     """Say in one sentence what SQLite's error means for the file at `path`."""
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
-    primary = code & 0xFF
+    primary = _primary(error)
     name = getattr(error, "sqlite_errorname", type(error).__name__)
-    if primary in _DAMAGED or code == sqlite3.SQLITE_IOERR_SHORT_READ:
+    if primary in _DAMAGED or name == "SQLITE_IOERR_SHORT_READ":
         return damaged(path, name)
     if primary in _LOCKED:
         return locked(path)
@@ -75,6 +78,20 @@ def locked(path: Path) -> SourceUnavailable:
     return SourceUnavailable(
         f"{path} is locked: another process holds an exclusive lock on it.",
         hint="Stop that process or let it finish its transaction, then run again.",
+    )
+
+
+def is_damaged(connection: sqlite3.Connection, check: str) -> bool | None:
+    """Run one of SQLite's checks; `None` if it cannot be made."""
+    try:
+        findings = connection.execute(check).fetchall()
+    except sqlite3.Error as error:
+        # Another application's table wants a collation or module we do not have.
+        if _primary(error) != sqlite3.SQLITE_ERROR:
+            raise
+        return None
+    return any(
+        finding != "ok" and not _RULE_BROKEN.match(finding) for (finding,) in findings
     )
 
 
@@ -128,8 +145,7 @@ class SqliteFile:
             try:
                 return self._connect(real, _NO_TRACE)
             except sqlite3.Error as error:
-                primary = getattr(error, "sqlite_errorcode", 0) & 0xFF
-                if primary not in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}:
+                if _primary(error) not in _NOT_IN_PLACE:
                     raise source_error(error, self.path) from None
         return self._open_copy(real)
 
@@ -173,25 +189,30 @@ class SqliteFile:
         return connection
 
     def _open_copy(self, real: Path) -> sqlite3.Connection:
-        folder = Path(tempfile.mkdtemp(prefix="holdover-"))
+        try:
+            folder = Path(tempfile.mkdtemp(prefix="holdover-"))
+        except OSError as error:
+            raise self._unreadable(error) from None
+        # Also where nobody closes the source, or the process ends.
         self._discard = weakref.finalize(self, shutil.rmtree, folder, True)  # noqa: FBT003 - ignore_errors
         copy = folder / "source.db"
         try:
             self._copy(real, copy)
-        except OSError as error:
-            raise self._unreadable(error) from None
-        try:
             connection = self._connect(copy, "mode=rw")
-        except sqlite3.Error as error:
-            raise source_error(error, self.path) from None
-        try:
-            finding = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
             connection.execute("PRAGMA query_only=1")
+            broken = is_damaged(connection, "PRAGMA quick_check")
+        except OSError as error:
+            self._discard()
+            raise self._unreadable(error) from None
         except sqlite3.Error as error:
-            connection.close()
+            self._discard()
             raise source_error(error, self.path) from None
-        if finding != "ok":
+        except SourceError:
+            self._discard()
+            raise
+        if broken:
             connection.close()
+            self._discard()
             raise damaged(self.path, "its copy fails the check of SQLite")
         self.copied = True
         return connection
@@ -221,6 +242,11 @@ class SqliteFile:
             f"{self.path} keeps changing while it is copied.",
             hint="Stop the application that writes to it, then run again.",
         )
+
+
+def _primary(error: sqlite3.Error) -> int:
+    code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return code & 0xFF
 
 
 def _beside(path: Path, suffix: str) -> Path:

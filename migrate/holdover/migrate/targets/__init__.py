@@ -13,9 +13,9 @@ from holdover.compat.errors import AddressError, StoreUnavailable
 from holdover.compat.stores.address import redact_url, scheme_of, sqlite_path
 from holdover.compat.stores.opening import open_store
 from holdover.migrate.errors import UsageError
-from holdover.migrate.targets.base import Applied, Row, StoredRow, Target
+from holdover.migrate.targets.base import Applied, Note, Row, StoredRow, Target
 
-__all__ = ["Applied", "Row", "StoredRow", "Target", "open_target"]
+__all__ = ["Applied", "Note", "Row", "StoredRow", "Target", "open_target"]
 
 _POSTGRES = ("postgresql", "postgres")
 
@@ -62,6 +62,7 @@ def _empty(shown: str, label: str) -> Target:
     """What a target that does not exist yet holds."""
     target = Target(InMemoryStore(), shown)
     target.label = label
+    target.missing = True
     return target
 
 
@@ -73,13 +74,13 @@ def _open_sqlite(
 
     if Path(path).is_dir():
         raise AddressError(f"{path} is a folder.", hint="Name a file in it.")
-    if not writing and (not Path(path).exists() or not Path(path).stat().st_size):
-        return _empty(shown, "SQLite store")
     folder = Path(path).resolve().parent
     if not folder.is_dir():
         raise AddressError(
             f"The folder {folder} does not exist.", hint="Create it first."
         )
+    if not writing and (not Path(path).exists() or not Path(path).stat().st_size):
+        return _empty(shown, "SQLite store")
     if writing and index:
         from holdover.compat.stores.opening import open_sqlite  # noqa: PLC0415
 

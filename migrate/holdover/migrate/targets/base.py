@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from langgraph.store.base import BaseStore, PutOp
@@ -80,6 +81,8 @@ class Target:
     """
 
     label = "store"
+    #: Whether there is no store yet at that address.
+    missing = False
     #: Whether it is read and written by statements of our own.
     bulk = False
 
@@ -122,6 +125,13 @@ class Target:
         number: int = self.do(Count(namespace))
         return number
 
+    def namespaces(self) -> list[Namespace]:
+        """All of them at once: pages would shift where the reader deletes items."""
+        found: list[Namespace] = []
+        while page := self.store.list_namespaces(limit=_NAMESPACES, offset=len(found)):
+            found += map(tuple, page)
+        return found
+
     def holds_anything(self) -> bool:
         """Whether some item could stand in the way of a new one."""
         return bool(self.store.list_namespaces(limit=1))
@@ -132,17 +142,14 @@ class Target:
 
     def rows_of_run(self, run_id: str) -> Iterator[list[StoredRow]]:
         """Every item whose `source.run` is the run's, current and internal."""
-        offset = 0
-        while found := self.store.list_namespaces(limit=_NAMESPACES, offset=offset):
-            for namespace in found:
-                rows = [
-                    StoredRow(tuple(namespace), key, value)
-                    for key, value in self.entries(tuple(namespace))
-                    if run_of(value) == run_id
-                ]
-                if rows:
-                    yield rows
-            offset += len(found)
+        for namespace in self.namespaces():
+            rows = [
+                StoredRow(namespace, key, value)
+                for key, value in self.entries(namespace)
+                if run_of(value) == run_id
+            ]
+            if rows:
+                yield rows
 
     def count_of_run(self, run_id: str) -> int:
         """How many current items are the run's."""
@@ -164,13 +171,24 @@ class Target:
         """Write unconditionally."""
         self.do(Write([[op] for op in puts]))
 
+    def ends_at(self, namespace: Namespace, key: str) -> datetime | None:  # noqa: ARG002
+        """When the store itself will drop an item, where that can be known."""
+        return None
+
     def swap(
-        self, namespace: Namespace, key: str, seen: Value | None, new: Value | None
+        self,
+        namespace: Namespace,
+        key: str,
+        seen: Value | None,
+        new: Value | None,
+        ttl: float | None = None,
+        *,
+        also: Sequence[PutOp] = (),
     ) -> bool:
-        """Write only if the item still is what was seen; whether it was."""
+        """Write, and `also` with it, only if the item still is what was seen."""
         if self.read([(namespace, key)])[0] != seen:
             return False
-        self.write([self.put(namespace, key, new)])
+        self.do(Write([[self.put(namespace, key, new, ttl), *also]]))
         return True
 
     def apply(self, rows: Sequence[Row], policy: OnConflict, note: Note) -> Applied:

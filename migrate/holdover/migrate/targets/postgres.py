@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -69,7 +70,15 @@ ON CONFLICT (prefix, key) DO UPDATE
 SET value = EXCLUDED.value, updated_at = CURRENT_TIMESTAMP,
     expires_at = EXCLUDED.expires_at, ttl_minutes = EXCLUDED.ttl_minutes
 """  # noqa: S608
+_PUT_NEW = _PUT.partition("ON CONFLICT")[0] + "ON CONFLICT DO NOTHING"
+_PUT_SEEN = """
+UPDATE store SET value = %s, updated_at = CURRENT_TIMESTAMP,
+    expires_at = NOW() + %s * interval '1 minute', ttl_minutes = %s
+WHERE prefix = %s AND key = %s AND value = %s::jsonb
+"""
 _DELETE = "DELETE FROM store WHERE prefix = %s AND key = %s"
+_DELETE_SEEN = f"{_DELETE} AND value = %s::jsonb"
+_ENDS_AT = "SELECT expires_at FROM store WHERE prefix = %s AND key = %s"
 _PUT_VECTOR = """
 INSERT INTO store_vectors
     (prefix, key, field_name, embedding, created_at, updated_at)
@@ -210,29 +219,37 @@ class PostgresTarget(Target):
             text = "[" + ",".join(map(repr, map(float, numbers))) + "]"
             cur.execute(_PUT_VECTOR, (prefix, place[1], field_name, text))
 
+    def ends_at(self, namespace: Namespace, key: str) -> datetime | None:
+        """Read the column."""
+        with self._conn.cursor(row_factory=tuple_row) as cur:
+            row = cur.execute(_ENDS_AT, (".".join(namespace), key)).fetchone()
+        return row[0] if row else None
+
     def swap(
-        self, namespace: Namespace, key: str, seen: Value | None, new: Value | None
+        self,
+        namespace: Namespace,
+        key: str,
+        seen: Value | None,
+        new: Value | None,
+        ttl: float | None = None,
+        *,
+        also: Sequence[PutOp] = (),
     ) -> bool:
         """Compare and write in one statement."""
         prefix = ".".join(namespace)
         wanted = None if seen is None else orjson.dumps(seen).decode()
+        value = None if new is None else orjson.dumps(new).decode()
         with self._conn.transaction(), self._conn.cursor() as cur:
             if new is None:
-                cur.execute(f"{_DELETE} AND value = %s::jsonb", (prefix, key, wanted))
+                cur.execute(_DELETE_SEEN, (prefix, key, wanted))
             elif seen is None:
-                value = orjson.dumps(new).decode()
-                statement = _PUT.partition("ON CONFLICT")[0]
-                cur.execute(
-                    f"{statement} ON CONFLICT DO NOTHING",
-                    (prefix, key, value, None, None),
-                )
+                cur.execute(_PUT_NEW, (prefix, key, value, ttl, ttl))
             else:
-                cur.execute(
-                    "UPDATE store SET value = %s, updated_at = CURRENT_TIMESTAMP "
-                    "WHERE prefix = %s AND key = %s AND value = %s::jsonb",
-                    (orjson.dumps(new).decode(), prefix, key, wanted),
-                )
-            return cur.rowcount == 1
+                cur.execute(_PUT_SEEN, (value, ttl, ttl, prefix, key, wanted))
+            written = cur.rowcount == 1
+            if written:
+                self._put_all(cur, also)
+        return written
 
     def count_of_run(self, run_id: str) -> int:
         """Count in the server."""

@@ -138,7 +138,7 @@ class Resolver:
             return [(put, ...)]
         puts: list[tuple[PutOp, Any]] = []
         if one.existing is not None:
-            parent, entry = self._replaced(one.existing, value)
+            parent, entry = self._replaced(row, one.existing)
             puts.append((target.put(journal_of(row), parent, entry), ...))
             meta = {**value["meta"], "parent": parent}
             if one.decision is Decision.UPDATE:
@@ -148,16 +148,18 @@ class Resolver:
         put = target.backend.put_op(row.namespace, row.key, value, index, row.ttl)
         return [*puts, (put, one.existing)]
 
-    def _replaced(self, existing: Value, value: Mapping[str, Any]) -> tuple[str, Any]:
+    def _replaced(self, row: Row, existing: Value) -> tuple[str, Any]:
         """The journal's key and entry for what a put replaces, byte for byte."""
-        run_id = value["meta"]["source"]["run"]
+        run_id = row.value["meta"]["source"]["run"]
         meta = existing.get("meta")
         source = meta.get("source") if isinstance(meta, Mapping) else None
         revision = meta.get("revision") if isinstance(meta, Mapping) else None
         if isinstance(source, Mapping) and source.get("run") == run_id and revision:
             # Our own earlier state of this run: nothing of anybody else's.
             return str(revision), existing
-        entry = journal.raw(existing, at=self._at, replaced_by=run_id)
+        ends_at = self._target.ends_at(row.namespace, row.key)
+        kept = {"store_expires_at": records.timestamp(ends_at)} if ends_at else {}
+        entry = journal.raw(existing, at=self._at, replaced_by=run_id, **kept)
         return records.new_revision(), entry
 
 

@@ -54,6 +54,7 @@ _ANY_MARK = (
 _ANY_TOMBSTONE = (
     "SELECT EXISTS (SELECT 1 FROM store WHERE prefix = '~holdover.tombstones')"
 )
+_ENDS_AT = "SELECT expires_at FROM store WHERE prefix = ? AND key = ?"
 _AFTER = (
     "SELECT prefix, key, value FROM store WHERE (prefix, key) > (?, ?) "
     "ORDER BY prefix, key LIMIT ?"
@@ -160,14 +161,31 @@ class SqliteTarget(Target):
             row = (".".join(op.namespace), op.key, field_name, blob)
             self._conn.execute(_PUT_VECTOR, row)
 
+    def ends_at(self, namespace: Namespace, key: str) -> datetime | None:
+        """Read the column."""
+        with self.store.lock:
+            row = self._conn.execute(_ENDS_AT, (".".join(namespace), key)).fetchone()
+        if not row or not row[0]:
+            return None
+        moment = datetime.fromisoformat(row[0])
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
     def swap(
-        self, namespace: Namespace, key: str, seen: Value | None, new: Value | None
+        self,
+        namespace: Namespace,
+        key: str,
+        seen: Value | None,
+        new: Value | None,
+        ttl: float | None = None,
+        *,
+        also: Sequence[PutOp] = (),
     ) -> bool:
         """Compare and write under the write lock."""
         with self.store.lock, atomically(self._conn, "IMMEDIATE"):
             if self.read([(namespace, key)])[0] != seen:
                 return False
-            self._put_all([self.put(namespace, key, new)], datetime.now(UTC))
+            put = self.put(namespace, key, new, ttl)
+            self._put_all([put, *also], datetime.now(UTC))
         return True
 
     def count_of_run(self, run_id: str) -> int:
