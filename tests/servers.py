@@ -40,7 +40,7 @@ POSTGRES_SETTINGS = {
 }
 
 
-class Unavailable(Exception):  # noqa: N818 - a situation
+class Unavailable(Exception):
     """No such server on this machine; says why."""
 
 
@@ -112,6 +112,9 @@ def postgres(settings: dict[str, str] | None = None):
         os.chown(folder, nobody.pw_uid, nobody.pw_gid)
         if not _may_run(install / "bin/postgres", user):
             install = _copy_wheel(install, folder)
+            # The supervisor, who is that user too, removes it in the end.
+            for copied in folder.rglob("*"):
+                os.chown(copied, nobody.pw_uid, nobody.pw_gid, follow_symlinks=False)
     data = folder / "data"
     # A linguistic order would be better still (it shows a forgotten COLLATE), but
     # the wheel knows only the orders every system has.

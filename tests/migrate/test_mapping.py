@@ -149,7 +149,7 @@ def test_a_map_may_say_it_by_kind(folder):
     [
         ("id,tenant\ns,A\n", "names no session"),
         ("session,tenant\ns,A\ns,B\n", "'s' twice"),
-        ('{"s": 1}', "not valid"),
+        ('{"s": 1}', "names no session"),
         ("[1]", "names no session"),
         ('[{"session": 5}]', "names no session"),
         ("[", "not valid"),

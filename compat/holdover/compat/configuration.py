@@ -45,6 +45,11 @@ _default = Configuration()
 _current: ContextVar[Configuration | None] = ContextVar("holdover", default=None)
 
 
+def in_context() -> Configuration | None:
+    """What the innermost `configured` around here says, if there is one."""
+    return _current.get()
+
+
 def configuration() -> Configuration:
     """What holds here: the innermost `configured`, else what `configure` set."""
     return _current.get() or _default

@@ -9,31 +9,83 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
+import threading
 import warnings
+import weakref
 from collections.abc import Iterator, Mapping, MutableMapping
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
-from pydantic import ConfigDict, PrivateAttr
+from pydantic import (
+    ConfigDict,
+    PrivateAttr,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 
 from holdover.compat.base import BaseEntityStore
-from holdover.compat.configuration import configuration
+from holdover.compat.configuration import (
+    Configuration,
+    configuration,
+    in_context,
+)
 from holdover.compat.journal import DEFAULT_HISTORY, History
 from holdover.compat.legacy_sqlite import LegacySqliteTable
 from holdover.compat.repository import LegacyPlace, Repository
 from holdover.compat.scope import DEFAULT_ROOT, DEFAULT_SESSION, Scope
+
+if TYPE_CHECKING:
+    from typing import Self
 
 __all__ = ["BaseEntityStore", "InMemoryEntityStore", "SQLiteEntityStore"]
 
 logger = logging.getLogger("holdover.compat")
 _ENTITY = "entity"
 _PRIVATE_FILES = ("", ":memory:")
+_REPOSITORY = "_repository"
 
 
-@functools.cache
-def _warn_once(message: str) -> None:
-    warnings.warn(message, stacklevel=5)
+# What is made at first use is made once, whichever thread comes first.
+_making = threading.RLock()
+#: The objects that use a store, to be told of a fork.
+_users: weakref.WeakValueDictionary[int, _StoreEntityStore] = (
+    weakref.WeakValueDictionary()
+)
+
+
+def _reopen_after_fork() -> None:
+    """Let go of stores that were opened by address: the connection is the parent's."""
+    global _making  # noqa: PLW0603 - another thread may have held it
+    _making = threading.RLock()
+    from holdover.compat.stores.opening import is_inherited  # noqa: PLC0415
+
+    for user in list(_users.values()):
+        if is_inherited(user.base_store):
+            user.__dict__.pop(_REPOSITORY, None)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reopen_after_fork)
+
+
+_told: set[str] = set()
+
+
+def _warn_once(message: str, stacklevel: int = 3) -> None:
+    """Warn of one thing once; by default at the caller of our caller."""
+    if message not in _told:
+        warnings.warn(message, stacklevel=stacklevel)
+        _told.add(message)
+
+
+def _any_string(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+    """Any string is a name, also one that is not valid Unicode."""
+    return value if isinstance(value, str) else check(value)
+
+
+AnyString = Annotated[str, WrapValidator(_any_string)]
 
 
 @functools.cache
@@ -50,6 +102,8 @@ class _StoreEntityStore(BaseEntityStore):
     _scope: Scope | None = PrivateAttr(default=None)
     _history: History = PrivateAttr(default=DEFAULT_HISTORY)
     _unsafe: bool = PrivateAttr(default=False)
+    # A `configured` block counts for what is made in it, also when it has ended.
+    _settings: Configuration | None = PrivateAttr(default_factory=in_context)
 
     @property
     def base_store(self) -> BaseStore:
@@ -72,7 +126,26 @@ class _StoreEntityStore(BaseEntityStore):
     @functools.cached_property
     def _repository(self) -> Repository:
         """Made at first use: constructing the object opens nothing."""
-        settings = configuration()
+        with _making:
+            made = self.__dict__.get(_REPOSITORY)
+            if made is None:
+                made = self.__dict__[_REPOSITORY] = self._make_repository()
+                _users[id(self)] = self
+        repository: Repository = made
+        return repository
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Leave out what is opened again where it is needed."""
+        state = dict(super().__getstate__())
+        fields = {n: v for n, v in state["__dict__"].items() if n != _REPOSITORY}
+        return {**state, "__dict__": fields}
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        """Another object for the same entities: a store is not copied."""
+        return self.model_copy()
+
+    def _make_repository(self) -> Repository:
+        settings = self._settings or configuration()
         store = self._given if self._given is not None else settings.opened()
         if isinstance(store, str):
             from holdover.compat.stores.opening import open_store  # noqa: PLC0415
@@ -191,7 +264,19 @@ class InMemoryEntityStore(_StoreEntityStore):
 
     @store.setter
     def store(self, entities: Mapping[str, str | None]) -> None:
-        self._entities = dict(entities)
+        if self._private is None:
+            self.clear()
+            self._entities.update(entities)
+        else:
+            self._entities = dict(entities)
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        """A copy of the entities, where this object alone holds them."""
+        copy = super().__deepcopy__(memo)
+        private = self._private
+        entities = _EntityView(copy) if private is None else dict(private)
+        copy._entities = entities  # noqa: SLF001 - our own class
+        return copy
 
     def _own_scope(self) -> tuple[str, str]:
         return DEFAULT_ROOT, self._session_id or DEFAULT_SESSION
@@ -293,9 +378,9 @@ class SQLiteEntityStore(_StoreEntityStore):
         unknown: Anything else is named in a warning.
     """
 
-    session_id: str = DEFAULT_SESSION
-    table_name: str = DEFAULT_ROOT
-    db_file: str = "entities.db"
+    session_id: AnyString = DEFAULT_SESSION
+    table_name: AnyString = DEFAULT_ROOT
+    db_file: AnyString = "entities.db"
 
     _read_legacy: bool = PrivateAttr(default=True)
 
@@ -363,7 +448,7 @@ class _EntityView(MutableMapping[str, str | None]):
         self._owner = owner
 
     def __getitem__(self, key: str) -> str | None:
-        record = self._owner.repository.get(_ENTITY, key)
+        record = self._owner.repository.get(_ENTITY, _name(key))
         if record is None:
             raise KeyError(key)
         return record.text
@@ -372,7 +457,7 @@ class _EntityView(MutableMapping[str, str | None]):
         self._owner.set(key, value)
 
     def __delitem__(self, key: str) -> None:
-        if not self._owner.repository.delete(_ENTITY, key):
+        if not self._owner.repository.delete(_ENTITY, _name(key)):
             raise KeyError(key)
 
     def __iter__(self) -> Iterator[str]:
@@ -404,10 +489,11 @@ def _content(key: Any, value: Any) -> dict[str, Any]:
 def _warn_of(unknown: Mapping[str, Any], kind: type) -> None:
     if unknown:
         names = ", ".join(sorted(unknown))
-        _warn_once(f"{kind.__name__} does not know the argument(s) {names}; ignored.")
+        _warn_once(
+            f"{kind.__name__} does not know the argument(s) {names}; ignored.",
+            stacklevel=4,
+        )
 
 
 def _environment_legacy() -> str:
-    import os  # noqa: PLC0415
-
-    return os.environ.get("HOLDOVER_LEGACY", "")
+    return os.environ.get("HOLDOVER_LEGACY", "").strip().lower()

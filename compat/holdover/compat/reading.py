@@ -153,7 +153,10 @@ class Reading:
         if self._direct is None:
             return None
         key = encode_key(name)
-        value = self._direct.value(self._prefixes[kind], key)
+        try:
+            value = self._direct.value(self._prefixes[kind], key)
+        except Exception:  # noqa: BLE001 - the long way repeats it, or says what it means
+            return None
         if value is None:
             return None
         record = records.read(kind, key, value)

@@ -648,8 +648,10 @@ def _command_line() -> str:
     import shlex  # noqa: PLC0415
 
     from holdover.compat.stores.address import redact_url  # noqa: PLC0415
+    from holdover.migrate.ends import storable  # noqa: PLC0415
 
-    return shlex.join(["holdover", *(redact_url(word) for word in sys.argv[1:])])
+    words = [redact_url(word) for word in sys.argv[1:]]
+    return storable(shlex.join(["holdover", *words]))
 
 
 def _interrupt(*_: object) -> None:

@@ -27,10 +27,15 @@ def source_identity(address: str) -> str:
     resolved = resolve_env(address)
     if scheme_of(resolved) == "sqlite":
         try:
-            return str(Path(sqlite_path(resolved)).resolve())
+            return storable(str(Path(sqlite_path(resolved)).resolve()))
         except AddressError as error:
             raise UsageError(str(error)) from error
-    return redact_url(resolved)
+    return storable(redact_url(resolved))
+
+
+def storable(text: str) -> str:
+    """Text for the ledger: bytes of a path that are not UTF-8 as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def refuse_same_file(source: str, target: str) -> None:

@@ -197,24 +197,35 @@ class Ledger:
         try:
             yield
         finally:
-            _HELD.discard(here)
-            # Where the target failed already, the lease ends with this process.
-            with suppress(Exception):
-                self._target.write([self._target.put(LEASES, run.lease, None)])
+            if here in _HELD:
+                # Where the target failed already, the lease ends with this process.
+                with suppress(Exception):
+                    self._target.write([self._lease_put(run, None)])
+                _HELD.discard(here)
+
+    def _lease_put(self, run: Run, lease: dict[str, Any] | None) -> PutOp:
+        return self._target.put(LEASES, run.lease, lease)
+
+    def finish(self, run: Run) -> None:
+        """Record a run's last state and give its lease back, in one write."""
+        self._target.write([self.save_put(run), self._lease_put(run, None)])
+        _HELD.discard((self._target.address, run.lease))
 
     def heartbeat(self, run: Run) -> list[PutOp]:
         """The put that keeps the lease, when it is time for one."""
         if time.monotonic() - self._beat < _BEAT_SECONDS:
             return []
         self._beat = time.monotonic()
-        return [self._target.put(LEASES, run.lease, _lease())]
+        return [self._lease_put(run, _lease())]
 
     def remove(self, run: Run) -> None:
-        """Forget a run and its progress; the run itself last."""
+        """Forget a run, its progress and its lease; the run itself last."""
         namespace = (*RUNS, run.id)
         keys = [key for key, _ in self._target.entries(namespace)]
         self._target.write([self._target.put(namespace, key, None) for key in keys])
-        self._target.write([self._target.put(RUNS, run.id, None)])
+        gone = self._target.put(RUNS, run.id, None)
+        self._target.write([gone, self._lease_put(run, None)])
+        _HELD.discard((self._target.address, run.lease))
 
 
 def _busy(held: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 import string
@@ -50,7 +51,7 @@ class SessionMap:
                 twice.
         """
         try:
-            text = Path(path).read_text(encoding="utf-8-sig")
+            text = Path(path).read_bytes().decode("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(
                 f"The session map {path} cannot be read: {error}.",
@@ -63,12 +64,22 @@ class SessionMap:
                 f"The session map {path} is not valid: {error}."
             ) from error
         if isinstance(rows, dict):
-            rows = [{"session": session, **row} for session, row in rows.items()]
+            rows = [
+                {**row, "session": session} if isinstance(row, dict) else row
+                for session, row in rows.items()
+            ]
         return cls(_indexed(rows, path))
 
 
 def _csv_rows(text: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(text.splitlines(), strict=True))
+    # Not split into lines here: a quoted session may hold a line break.
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    rows = []
+    for row in reader:
+        if None in row:
+            raise csv.Error(f"line {reader.line_num} has more columns than the header")
+        rows.append(row)
+    return rows
 
 
 def _indexed(rows: Any, path: str) -> dict[tuple[str, str], dict[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import html
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -36,7 +37,16 @@ def as_json(command: str, report: Any, exit_code: int) -> str:
         "exit_code": exit_code,
         **_fields(report),
     }
-    return orjson.dumps(document, option=orjson.OPT_INDENT_2, default=_plain).decode()
+    try:
+        text = orjson.dumps(document, option=orjson.OPT_INDENT_2, default=_plain)
+    except orjson.JSONEncodeError:
+        # A path that is not UTF-8: the other encoder escapes what it holds.
+        return json.dumps(document, indent=2, default=_any)
+    return text.decode()
+
+
+def _any(value: Any) -> Any:
+    return vars(value) if dataclasses.is_dataclass(value) else _plain(value)
 
 
 def _fields(report: Any) -> dict[str, Any]:

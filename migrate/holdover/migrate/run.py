@@ -158,7 +158,7 @@ def migrate(
 def _note_verified(ledger: Ledger, run: Run) -> None:
     run.state = "done"
     run.verified_at = records.timestamp(records.now())
-    ledger.save(run)
+    ledger.finish(run)
 
 
 def _check_suitable(target: Target) -> None:
@@ -223,6 +223,7 @@ class _Copy:
             run.state = "copying"
             run.planned = max(run.planned, self._plan.to_write)
             ledger.begin(run, known.keys() - going_on.keys())
+            self._check_rejects()
             self._reporter.begin("copying", self._plan.items)
             passes = [
                 self._partition(part, going_on.get(part.id) or Progress(part.id))

@@ -154,6 +154,8 @@ def test_a_listed_session_decides_between_two_roots_of_a_table():
     )
     listed = options(roots=roots, sessions={"archive_X2024"})
     assert split_table(table, listed) == TableSplit(MEMORY, "archive_x2024")
+    listed = options(roots=roots, sessions={"archive_x2024", "x2024"})
+    assert split_table(table, listed) == TableSplit(MEMORY, "archive_x2024")
     assert split_table("_t", options(roots=("",))) == TableSplit("", "t")
 
 

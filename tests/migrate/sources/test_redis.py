@@ -346,6 +346,45 @@ def test_vanished_keys_are_counted_as_expired(redis_url, client, source):
     assert ([i.key for i in items], rejects, expired) == (list("01256789"), [], 2)
 
 
+@pytest.mark.parametrize(
+    ("value", "ttl", "kind", "kept"),
+    [
+        (b"v", -1, None, True),
+        (b"v", 5, None, True),
+        (b"v", -2, None, False),  # expired between the value and the lifetime
+        (b"v", 0, None, False),
+        (None, -2, None, False),
+        (None, 5, b"none", False),  # expired behind the lifetime
+    ],
+)
+def test_what_expires_while_it_is_read_is_counted(
+    redis_url, client, source, monkeypatch, value, ttl, kind, kept
+):
+    client.set("memory_store:s:e", "v")
+    opened = source(redis_url)
+    opened.inventory()
+    answers = iter([[[value], ttl], [kind]])
+    monkeypatch.setattr(opened._wire, "ask_all", lambda _: next(answers))
+    items, rejects, expired = read(opened)
+    assert (len(items), rejects, expired) == (int(kept), [], int(not kept))
+    assert all(item.ttl_ms == (None if ttl < 0 else ttl) for item in items)
+
+
+def test_a_key_made_while_it_is_read_is_read_again(
+    redis_url, client, source, monkeypatch
+):
+    client.set("memory_store:s:e", "v")
+    opened = source(redis_url)
+    opened.inventory()
+    ask_all, first = opened._wire.ask_all, [[None], 5]
+    answers = iter([first])
+    monkeypatch.setattr(
+        opened._wire, "ask_all", lambda asked: next(answers, None) or ask_all(asked)
+    )
+    items, rejects, expired = read(opened)
+    assert ([i.content["summary"] for i in items], rejects, expired) == (["v"], [], 0)
+
+
 def test_a_key_that_becomes_another_type_is_a_reject(redis_url, client, source):
     client.mset({"memory_store:s:a": "v", "memory_store:s:b": "v"})
     opened = source(redis_url)

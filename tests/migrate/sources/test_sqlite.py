@@ -233,6 +233,23 @@ class TestKeysAndFetch:
         ]
 
 
+def test_an_empty_value_among_clean_ones_is_a_reject(make_db, source, read_all):
+    path = make_db({"memory_store_s": [("a", "v"), ("e", ""), ("b", "v")]})
+    items, rejects, _ = read_all(source(path))
+    assert [item.key for item in items] == ["a", "b"]
+    assert [(one.reason, one.locator) for one in rejects] == [
+        ("empty-value", "sqlite:entities.db#memory_store_s#e")
+    ]
+
+
+def test_skip_knows_tables_as_sqlite_does(make_db, source, read_all):
+    path = make_db({"Memory_Store_Bob": [("k", "v")], "memory_store_s": [("k", "v")]})
+    opened = source(path, skip=frozenset({"MEMORY_store_bob"}))
+    assert pairs(read_all(opened)[0]) == [("s", "k")]
+    (skipped,) = opened.inventory().skipped
+    assert skipped == ("Memory_Store_Bob", "left out by --skip")
+
+
 @pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16le", "UTF-16be"])
 def test_broken_text_is_a_reject_in_every_encoding(make_db, source, read_all, encoding):
     path = make_db(

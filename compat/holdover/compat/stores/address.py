@@ -10,8 +10,10 @@ from holdover.compat.errors import AddressError
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.\-]*://")
 _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*\Z")
 _SECRET_PARAMETER = re.compile(
-    r"(?i)\b((?:ssl)?password|passwd|pwd|secret|token|api_?key)=([^&\s]*)"
+    r"(?i)([\w-]*(?:password|passwd|pwd|secret|token|api[_-]?key))=([^&\s]*)"
 )
+# libpq's other way to write an address.
+_KEYWORDS = re.compile(r"(?:\w+\s*=\s*\S+\s+)*(?:host|dbname|user|password)\s*=")
 _MASK = "***"
 
 
@@ -34,10 +36,15 @@ def resolve_env(address: str) -> str:
 
 
 def scheme_of(address: str) -> str:
-    """`"sqlite"` for a path, `"factory"` for `module:name`, else the URL's scheme."""
+    """The URL's scheme; `"sqlite"` for a path, `"factory"` for `module:name`.
+
+    `"keywords"` for `host=… dbname=…`, which nothing here takes.
+    """
     found = _SCHEME.match(address)
     if found:
         return found[0][:-3].lower()
+    if _KEYWORDS.match(address):
+        return "keywords"
     return "factory" if _FACTORY.match(address) else "sqlite"
 
 
@@ -56,10 +63,30 @@ def sqlite_path(address: str) -> str:
     return path[1:]
 
 
+def check_login(url: str) -> None:
+    """Refuse a login that drivers would read otherwise than it was meant.
+
+    They would take a part of the password for the host, and print it.
+
+    Raises:
+        AddressError: The user or password holds a bare `@` or `/`.
+    """
+    found = _SCHEME.match(url)
+    place = url[found.end() :].partition("?")[0] if found else ""
+    authority, _, path = place.partition("/")
+    if authority.count("@") > 1 or "@" in path:
+        raise AddressError(
+            f"The login in {redact_url(url)} cannot be told from the host.",
+            hint="In a user or password, write @ as %40, / as %2F and : as %3A.",
+        )
+
+
 def redact_url(address: str) -> str:
     """The address with every password replaced, safe to print and to store."""
     found = _SCHEME.match(address)
-    if not found or found[0].lower() == "sqlite://":
+    if not found:
+        return _SECRET_PARAMETER.sub(rf"\1={_MASK}", address)
+    if found[0].lower() == "sqlite://":
         return address
     rest = address[found.end() :]
     # The last `@` ends the user part, also where a password holds `@`, `/` or `?`;

@@ -8,6 +8,7 @@ async code.
 from __future__ import annotations
 
 import asyncio
+import functools
 import random
 import time
 import warnings
@@ -37,6 +38,8 @@ T = TypeVar("T")
 
 _ATTEMPTS = 12
 _FIRST_PAUSE = 0.01
+# A driver that waits for a lock itself is asked again only within this time.
+_PATIENCE_SECONDS = 20.0
 _SLOW_SCAN = 10_000
 _EVERYTHING = 2**31 - 1
 
@@ -251,11 +254,13 @@ def _order(op: PutOp) -> tuple[bool, Namespace, str]:
 
 
 def _pauses() -> Iterable[float]:
-    # Jitter keeps writers that collided once from colliding again; no secret here.
-    return (
-        _FIRST_PAUSE * 2 ** min(attempt, 7) * (0.5 + random.random())  # noqa: S311
-        for attempt in range(_ATTEMPTS)
-    )
+    """How long to wait before each further attempt, until that has taken too long."""
+    end = time.monotonic() + _PATIENCE_SECONDS
+    for attempt in range(_ATTEMPTS):
+        if time.monotonic() > end:
+            return
+        # Jitter keeps writers that collided once from colliding again; no secret.
+        yield _FIRST_PAUSE * 2 ** min(attempt, 7) * (0.5 + random.random())  # noqa: S311
 
 
 def run(backend: Backend, steps: Steps[T]) -> T:
@@ -289,6 +294,10 @@ async def arun(backend: Backend, steps: Steps[T]) -> T:
         if isinstance(backend, MemoryBackend):
             return run(backend, steps)
         return await asyncio.to_thread(run, backend, steps)
+    loop = _loop_of(backend.store)
+    if loop is not None and loop is not asyncio.get_running_loop():
+        there = asyncio.run_coroutine_threadsafe(arun(backend, steps), loop)
+        return await asyncio.wrap_future(there)
     result: Any = None
     error: BaseException | None = None
     while True:
@@ -314,8 +323,13 @@ async def arun(backend: Backend, steps: Steps[T]) -> T:
             break
 
 
+def _loop_of(store: BaseStore) -> asyncio.AbstractEventLoop | None:
+    """The loop an async-only store was made in, and works in alone."""
+    return getattr(store, "_loop", None)
+
+
 def _run_on_its_loop(backend: Backend, steps: Steps[T]) -> T:
-    loop: asyncio.AbstractEventLoop | None = getattr(backend.store, "loop", None)
+    loop = _loop_of(backend.store)
     try:
         running = asyncio.get_running_loop()
     except RuntimeError:
@@ -388,6 +402,11 @@ class MemoryBackend(PlainBackend):
     atomic = True
     max_puts = 1_000_000
 
+    def read(self, pairs: Sequence[Pair]) -> list[Value | None]:
+        """Look the values up; the store's own read makes an empty namespace."""
+        held: Any = self.store._data  # type: ignore[attr-defined]  # noqa: SLF001
+        return [_value(held.get(namespace, {}).get(key)) for namespace, key in pairs]
+
     def _whole(self, namespace: Namespace) -> dict[str, Value]:
         held: Any = self.store._data.get(namespace, {})  # type: ignore[attr-defined]  # noqa: SLF001
         return {key: item.value for key, item in list(held.items())}
@@ -459,14 +478,19 @@ def _own(items: Iterable[SearchItem], namespace: Namespace) -> dict[str, Value]:
 
 def _grow(limit: int, store: BaseStore) -> int:
     if limit == _SLOW_SCAN:
-        warnings.warn(
-            f"{type(store).__name__} cannot be read by key: over {limit:,} items of "
-            "one scope are read at once.",
-            stacklevel=2,
-        )
+        _warn_of_scans(type(store).__name__)
     if limit >= 2**31 // 8:
         raise StoreUnavailable(f"{type(store).__name__} returned no end of items.")
     return limit * 8
+
+
+@functools.cache
+def _warn_of_scans(store: str) -> None:
+    warnings.warn(
+        f"{store} cannot be read by key: over {_SLOW_SCAN:,} items of one scope are "
+        "read at once.",
+        stacklevel=2,
+    )
 
 
 def _slice(

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from langgraph.store.base import BaseStore
+from langgraph.store.base.batch import AsyncBatchedBaseStore
 from langgraph.store.memory import InMemoryStore
 
 from holdover.compat.errors import StoreUnsuitable
@@ -50,7 +51,7 @@ def _deserializes(store: Any) -> bool:
 
 def _is_async(store: BaseStore) -> bool:
     """Stores that only await are tied to the loop they were made in."""
-    return hasattr(store, "loop")
+    return isinstance(store, AsyncBatchedBaseStore)
 
 
 def _sqlite(store: Any) -> Backend:
@@ -85,12 +86,15 @@ def _refuse_lossy(store: BaseStore) -> None:
     )
     if not lossy:
         return
-    version = importlib.metadata.version("langgraph-checkpoint-redis")
+    try:
+        version = importlib.metadata.version("langgraph-checkpoint-redis")
+    except importlib.metadata.PackageNotFoundError:
+        version = ""
     numbers = tuple(int(part) for part in version.split(".")[:3] if part.isdigit())
     if numbers <= _LAST_LOSSY_REDIS:
         raise StoreUnsuitable(
-            f"RedisStore {version} deletes and mixes up items whose namespaces or "
-            "keys differ only in case, stem or stop words.",
+            f"RedisStore {version or '(of some version)'} deletes and mixes up items "
+            "whose namespaces or keys differ only in case, stem or stop words.",
             failed=("case", "stemming", "exact-namespace"),
             hint="Use another store, or pass unsafe=True to insist.",
         )

@@ -22,7 +22,7 @@ from holdover.compat.stores.address import (
 
 _POSTGRES = ("postgresql", "postgres")
 _lock = threading.Lock()
-_opened: dict[tuple[str, str], BaseStore] = {}
+_opened: dict[tuple[str, str, bool], BaseStore] = {}
 #: Stores of the parent process: closing them here would end its connections.
 _inherited: list[BaseStore] = []
 
@@ -57,12 +57,21 @@ def open_store(
         MissingDependency: An extra has to be installed first.
     """
     address = resolve_env(url)
-    memoised = (address, repr(sorted(index.items())) if index else "")
+    place = address
+    if scheme_of(address) == "sqlite":
+        # The folder we are in may change.
+        place = os.path.abspath(sqlite_path(address))  # noqa: PTH100 - no such file yet
+    memoised = (place, repr(sorted(index.items())) if index else "", setup)
     with _lock:
         store = _opened.get(memoised)
         if store is None:
             store = _opened[memoised] = _open(address, index, setup=setup)
         return store
+
+
+def is_inherited(store: BaseStore) -> bool:
+    """Whether `open_store` opened a store in the process this one was forked from."""
+    return any(store is one for one in _inherited)
 
 
 def close_stores() -> None:
@@ -106,11 +115,17 @@ def open_sqlite(
 
     if os.path.isdir(path):  # noqa: PTH112
         raise AddressError(f"{path} is a folder.", hint="Name a file in it.")
+    if not setup and not os.path.exists(path):  # noqa: PTH110
+        raise StoreUnavailable(f"{path} does not exist.", hint="Check the path.")
     try:
         conn = sqlite.connect(path)
-        sqlite.check_columns(conn, path)
-        if setup:
-            sqlite.ensure_schema(conn, vectors=bool(index))
+        try:
+            sqlite.check_columns(conn, path)
+            if setup:
+                sqlite.ensure_schema(conn, vectors=bool(index))
+        except BaseException:
+            conn.close()
+            raise
     except sqlite3.Error as error:
         raise StoreUnavailable(
             f"{path} cannot be opened as a store: {error}.",
@@ -119,8 +134,8 @@ def open_sqlite(
     store = sqlite.HoldoverSqliteStore(conn, index=dict(index) if index else None)
     if index:
         _load_vectors(store)
-    elif setup:
-        store.is_setup = True
+    # Never by its own set-up, at its first use: it is done, or not wanted.
+    store.is_setup = True
     return store
 
 

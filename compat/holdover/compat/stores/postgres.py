@@ -14,8 +14,8 @@ from langgraph.store.postgres import AsyncPostgresStore, PostgresStore
 from psycopg.rows import dict_row, tuple_row
 from psycopg_pool import ConnectionPool
 
-from holdover.compat.errors import StoreUnavailable
-from holdover.compat.stores.address import redact_url
+from holdover.compat.errors import AddressError, StoreUnavailable
+from holdover.compat.stores.address import check_login, redact_url
 from holdover.compat.stores.backend import (
     AsyncPlainBackend,
     Backend,
@@ -54,9 +54,17 @@ def connect(url: str) -> psycopg.Connection[Any]:
 
     Raises:
         StoreUnavailable: In one sentence without the password.
+        AddressError: Likewise, where the address cannot be read.
     """
+    check_login(url)
     try:
         return psycopg.connect(url, **connection_options())
+    except psycopg.ProgrammingError:
+        # What libpq says quotes the part it cannot read: perhaps the password.
+        raise AddressError(
+            f"{redact_url(url)} is not an address libpq can read.",
+            hint="Percent-encode special characters: a space is %20, % is %25.",
+        ) from None
     except psycopg.Error as error:
         raise unavailable(url, error) from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import re
 import sqlite3
 import threading
@@ -173,7 +174,11 @@ def check_columns(conn: sqlite3.Connection, path: str) -> None:
     foreign = []
     for table in sorted(STORE_TABLES):
         columns = {row[1] for row in conn.execute(f"PRAGMA table_info({table})")}
-        needed = {"v"} if table.endswith("migrations") else {"prefix", "key"}
+        needed = {"prefix", "key"}
+        if table == "store":
+            needed = {"prefix", "key", "value"}
+        elif table.endswith("migrations"):
+            needed = {"v"}
         if columns and not needed <= columns:
             foreign.append(table)
     if foreign:
@@ -220,7 +225,7 @@ class SqliteBackend(DirectReads):
     def read(self, pairs: Sequence[Pair]) -> list[Value | None]:
         """Read each key by the primary index; many of one namespace as a range."""
         conn = self._ready()
-        if len(pairs) >= _RANGE_FROM:
+        if len(pairs) >= _RANGE_FROM and self._sorts_as_python:
             return self._read_many(conn, pairs)
         found: list[Value | None] = []
         with self.store.lock:
@@ -228,6 +233,13 @@ class SqliteBackend(DirectReads):
                 row = conn.execute(_GET, (".".join(namespace), key)).fetchone()
                 found.append(None if row is None else orjson.loads(row[0]))
         return found
+
+    @functools.cached_property
+    def _sorts_as_python(self) -> bool:
+        """Whether keys sort by code point; in a UTF-16 file they do not."""
+        with self.store.lock:
+            row = self.store.conn.execute("PRAGMA encoding").fetchone()
+        return bool(row[0] == "UTF-8")
 
     def _read_many(
         self, conn: sqlite3.Connection, pairs: Sequence[Pair]
@@ -409,7 +421,14 @@ def _page_query(
     return query, (".".join(namespace), *start, limit)
 
 
+def _cause(error: BaseException) -> BaseException:
+    """SQLite's own error: the stock store wraps those of reads in others."""
+    own = isinstance(error, sqlite3.Error) or error.__cause__ is None
+    return error if own else error.__cause__  # type: ignore[return-value]
+
+
 def _is_busy(error: BaseException) -> bool:
+    error = _cause(error)
     return isinstance(error, sqlite3.OperationalError) and (
         "locked" in str(error) or "busy" in str(error)
     )
@@ -423,10 +442,12 @@ _REMEDIES = (
     ("not a database", "The file is not a SQLite database.", "Check the address."),
     ("locked", "Another program held the lock too long.", "Stop it, then repeat."),
     ("unable to open", "The file cannot be opened.", "Check the folder and rights."),
+    ("no such table: store", "The file holds no store yet.", "Open it with setup."),
 )
 
 
 def _translated(error: BaseException) -> BaseException:
+    error = _cause(error)
     if not isinstance(error, sqlite3.Error):
         return error
     for part, sentence, hint in _REMEDIES:

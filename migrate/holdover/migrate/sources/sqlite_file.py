@@ -135,12 +135,11 @@ class SqliteFile:
         wal = _beside(real, "-wal").exists()
         logged = header[18:20] == _WAL_VERSION
         self.wal_missing = logged and not wal
+        # Write-ahead logging without a -wal: SQLite would make one. An empty file with
+        # a companion: it would be taken for the remains of another.
+        in_place = wal or not logged
         if self.empty:
-            in_place = not _beside(real, "-journal").exists() and not wal
-        elif wal:
-            in_place = _beside(real, "-shm").exists()
-        else:
-            in_place = not logged
+            in_place = not wal and not _beside(real, "-journal").exists()
         if in_place:
             try:
                 return self._connect(real, _NO_TRACE)

@@ -66,6 +66,34 @@ def _empty(shown: str, label: str) -> Target:
     return target
 
 
+def _connected_to_read(path: str) -> sqlite3.Connection:
+    """Connect without a file being made.
+
+    A file with a write-ahead log needs one beside it even to be read; where that
+    cannot be made and the log holds nothing, the file alone is everything.
+    """
+    from holdover.compat.stores import sqlite  # noqa: PLC0415
+
+    conn = sqlite.connect(path, read_only=True)
+    try:
+        conn.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError:
+        conn.close()
+        log = Path(f"{path}-wal")
+        if log.exists() and log.stat().st_size:
+            raise
+        if os.access(Path(path).resolve().parent, os.W_OK):
+            raise
+        address = f"{Path(path).resolve().as_uri()}?immutable=1"
+        return sqlite3.connect(
+            address, uri=True, check_same_thread=False, isolation_level=None
+        )
+    except BaseException:
+        conn.close()
+        raise
+    return conn
+
+
 def _open_sqlite(
     path: str, shown: str, index: dict[str, Any] | None, *, writing: bool
 ) -> Target:
@@ -86,7 +114,7 @@ def _open_sqlite(
 
         return SqliteTarget(open_sqlite(path, index), shown, path)  # type: ignore[arg-type]
     try:
-        conn = sqlite.connect(path, read_only=not writing)
+        conn = sqlite.connect(path) if writing else _connected_to_read(path)
         try:
             sqlite.check_columns(conn, path)
             if writing:

@@ -1,0 +1,91 @@
+"""Defaults for the process, and for a block of one task or thread."""
+
+import asyncio
+import threading
+from contextlib import suppress
+
+from langgraph.store.memory import InMemoryStore
+
+from holdover.compat.configuration import configuration, configure, configured
+
+
+def test_an_argument_left_out_keeps_its_value():
+    store = InMemoryStore()
+    configure(store=store)
+    configure(scope=("tenant",))
+    assert configuration().store is store
+    assert configuration().scope == ("tenant",)
+    configure(scope="tenant2")
+    assert configuration().scope == ("tenant2",)
+    configure(scope=None)
+    assert configuration().scope == ()
+    configure(redact=lambda kind, content: content)
+    configure(store=None)
+    assert configuration().store is None
+    assert configuration().redact is not None
+
+
+def test_blocks_nest_and_end_also_by_an_error():
+    outer, inner = InMemoryStore(), InMemoryStore()
+    with configured(store=outer, scope="a"):
+        with suppress(RuntimeError), configured(store=inner):
+            assert configuration().store is inner
+            assert configuration().scope == ("a",)
+            raise RuntimeError
+        assert configuration().store is outer
+    assert configuration().store is None
+
+
+def test_a_block_is_seen_by_its_own_task_only():
+    seen = {}
+
+    async def work(name, started, go):
+        with configured(scope=name):
+            started.set()
+            await go.wait()
+            await asyncio.sleep(0)
+            seen[name] = configuration().scope
+
+    async def both():
+        go, started = asyncio.Event(), [asyncio.Event(), asyncio.Event()]
+        tasks = [
+            asyncio.create_task(work(name, event, go))
+            for name, event in zip("ab", started, strict=True)
+        ]
+        for event in started:
+            await event.wait()
+        seen["outside"] = configuration().scope
+        go.set()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(both())
+    assert seen == {"a": ("a",), "b": ("b",), "outside": ()}
+
+
+def test_a_block_is_seen_by_its_own_thread_only():
+    seen = []
+    with configured(scope="a"):
+        thread = threading.Thread(target=lambda: seen.append(configuration().scope))
+        thread.start()
+        thread.join()
+    assert seen == [()]
+
+
+def test_a_block_is_seen_in_work_it_hands_to_threads():
+    async def work():
+        with configured(scope="a"):
+            return await asyncio.to_thread(lambda: configuration().scope)
+
+    assert asyncio.run(work()) == ("a",)
+
+
+def test_an_address_is_opened_once_and_only_when_used(tmp_path):
+    from holdover.compat.stores.opening import close_stores
+
+    configure(store=str(tmp_path / "a.db"))
+    assert not (tmp_path / "a.db").exists()
+    try:
+        assert configuration().opened() is configuration().opened()
+    finally:
+        close_stores()
+    assert (tmp_path / "a.db").exists()
