@@ -514,8 +514,8 @@ def test_every_old_table_reads_through(file, kept, tmp_path):
     for _ in range(2):
         for name, summary in told.items():
             assert entities.get(name) == (summary if own else None), name
-    for name in told:
-        assert entities.exists(name) is (own and told[name] is not None)
+    for name, summary in told.items():
+        assert entities.exists(name) is (own and summary is not None)
         entities.delete(name)
         assert entities.get(name) is None
     assert entities.get("no such name") is None

@@ -25,7 +25,7 @@ from holdover.compat.stores.opening import open_store
 from holdover.migrate.care import forget
 from holdover.migrate.errors import PlanBlocked, UsageError
 from holdover.migrate.options import Options
-from holdover.migrate.run import migrate
+from holdover.migrate.run import migrate, set_up
 from holdover.migrate.sources.base import ReadOptions
 from holdover.migrate.verify import verify
 
@@ -135,7 +135,7 @@ def test_a_cleared_session_stays_cleared(target, old_file, opened):
 @pytest.mark.parametrize("policy", ["fail", "overwrite"])
 def test_forgotten_before_the_move_is_never_imported(target, old_file, policy):
     source = write_old_file(old_file, {"s": OLD, "t": {"Ana": "another", "X": "y"}})
-    migrate(source, target, setup_only=True)
+    set_up(target)
     forget(target, "s", entity="ana")  # another spelling of the name
     forget(target, "t")
     done = migrate(source, target, Options(on_conflict=policy))

@@ -415,6 +415,7 @@ def migrate(
     from holdover.compat.stores.address import redact_url  # noqa: PLC0415
     from holdover.migrate import progress, report  # noqa: PLC0415
     from holdover.migrate.run import migrate as carry_out  # noqa: PLC0415
+    from holdover.migrate.run import set_up  # noqa: PLC0415
 
     options = _options(
         root=root,
@@ -438,12 +439,15 @@ def migrate(
         rejects_file=rejects,
         show_content=show_content,
     )
+    if setup_only:
+        set_up(target, options)
+        _print([f"set up    {redact_url(target)}"])
+        return
     done = carry_out(
         source,
         target,
         options,
         dry_run=dry_run,
-        setup_only=setup_only,
         command=_command_line(),
         reporter=progress.for_stream(quiet=json),
         confirm=None if yes or json or not sys.stdin.isatty() else _confirm,

@@ -128,6 +128,7 @@ def inventory_lines(inventory: Inventory) -> list[str]:
         lines += _more(readings, inventory.ambiguous_count)
     lines += _reject_lines(inventory.rejects)
     lines += [_line("note", note) for note in inventory.notes]
+    lines += [_line("note", fact) for fact in inventory.never_stored]
     return lines
 
 
@@ -147,7 +148,9 @@ def _reject_lines(rejects: Mapping[str, int]) -> list[str]:
 
 
 def _blocker_lines(blockers: Iterable[Any]) -> list[str]:
-    return [_line("blocked", f"{b.message}; fix: {b.fix}") for b in blockers]
+    return [
+        _line("blocked", f"{b.message.rstrip('.')}; fix: {b.fix}") for b in blockers
+    ]
 
 
 def scan_lines(inventory: Inventory) -> list[str]:
@@ -187,12 +190,14 @@ def migrate_lines(report: MigrateReport, target: str) -> list[str]:
         return plan_lines(plan)
     lines = [_line("plan", _plan_in_short(plan))]
     lines += _skipped_lines(plan.inventory)
+    lines += [_line("note", note) for note in plan.inventory.notes]
     lines.append(_line("copied", _copied(copy)))
     if copy.rejects_file:
         lines.append(_line("rejects", f"listed in {copy.rejects_file}"))
     if report.verify:
         lines += verify_lines(report.verify)
-    lines.append(_line("undo", f"holdover rollback {target} {copy.run[:SHOWN]}"))
+    if copy.run:
+        lines.append(_line("undo", f"holdover rollback {target} {copy.run[:SHOWN]}"))
     return lines
 
 
@@ -200,6 +205,8 @@ def _plan_in_short(plan: Plan) -> str:
     groups = plan.inventory.groups
     sessions = sum(group.sessions for group in groups)
     items = sum(group.items for group in groups)
+    if not items:
+        return "nothing found"
     text = f"{_count(sessions, 'session')}, {_count(items, 'entity', 'entities')}"
     for decision, number in plan.decisions.items():
         if number and decision != Decision.COPY:

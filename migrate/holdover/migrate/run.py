@@ -44,7 +44,7 @@ _PAUSE = 0.05
 class CopyReport:
     """What a copy did, in this and in the runs it resumed."""
 
-    run: str
+    run: str | None
     resumed: bool = False
     decisions: dict[str, int] = field(default_factory=dict)
     rejects: dict[str, int] = field(default_factory=dict)
@@ -79,7 +79,6 @@ def migrate(
     options: Options | None = None,
     *,
     dry_run: bool = False,
-    setup_only: bool = False,
     command: str | None = None,
     reporter: Reporter | None = None,
     confirm: Callable[[Plan], bool] | None = None,
@@ -91,7 +90,6 @@ def migrate(
         target: A path, a URL, `module:factory`, or `env:NAME`.
         options: What to move and how.
         dry_run: Stop after the plan; write nothing anywhere.
-        setup_only: Create the target's tables and stop.
         command: What the ledger records as the way to resume.
         reporter: Told of the progress.
         confirm: Asked, with the plan, before anything is written.
@@ -106,42 +104,35 @@ def migrate(
     reporter = reporter or Silent()
     refuse_same_file(source, target)
     with opened_source(source, prepared) as reading:
-        index = _index(options)
-        with opened_target(target, writing=False) as planned:
-            ledger = Ledger(planned)
-            identity = source_identity(source)
-            run = find_run(ledger, identity, prepared)
-            tentative = run.id if run else records.new_revision()
+        identity = source_identity(source)
+        with opened_target(target, writing=False) as looking:
+            run = find_run(Ledger(looking), identity, prepared)
+            run_id = run.id if run else records.new_revision()
             reporter.begin("planning", 0)
-            plan = make_plan(reading, planned, prepared, tentative)
+            plan = make_plan(reading, looking, prepared, run_id)
             reporter.end()
             plan.run = run.id if run else None
-            done = run is not None and run.state in ("copied", "done")
         if dry_run or plan.blockers:
             return MigrateReport(plan)
         if plan.to_write and confirm and not confirm(plan):
             raise UsageError("Nothing was written: the plan was not confirmed.")
-        if setup_only:
-            with opened_target(target, writing=True, index=index) as made:
-                made.prepare()
-            return MigrateReport(plan)
-        if done and not plan.to_write and run is not None:
-            with opened_target(target, writing=run.state == "copied") as finished:
-                copied = CopyReport(run.id, resumed=True, rejects=dict(plan.rejects))
+        if run is None and not plan.to_write and not plan.rejects:
+            # Nothing to move: no run, and no target if there was none.
+            with opened_target(target, writing=False) as looking:
                 report = compare_reported(
-                    reading, finished, prepared, run, reporter, plan.inventory
+                    reading, looking, prepared, None, reporter, plan.inventory
                 )
-                if run.state == "copied" and report.clean:
-                    _note_verified(Ledger(finished), run)
-                return MigrateReport(plan, copied, report)
-        with opened_target(target, writing=True, index=index) as writing:
+            return MigrateReport(plan, CopyReport(None), report)
+        if run is not None and run.state in ("copied", "done") and not plan.to_write:
+            return _verified_again(reading, target, prepared, run, reporter, plan)
+        with opened_target(target, writing=True, index=_index(options)) as writing:
             _check_suitable(writing)
             writing.prepare()
             ledger = Ledger(writing)
             if run is None:
                 shown = command or f"holdover migrate {identity} {redact_url(target)}"
                 run = new_run(identity, prepared.fingerprint(), shown, plan.to_write)
-                run.id = tentative
+                run.id = run_id
             with ledger.leased(run):
                 # Another copy of the command may have got further since we looked.
                 run = find_run(ledger, identity, prepared) or run
@@ -153,6 +144,35 @@ def migrate(
                 if report.clean:
                     _note_verified(ledger, run)
             return MigrateReport(plan, copied, report)
+
+
+def set_up(target: str, options: Options | None = None) -> None:
+    """Create the target's tables, and nothing else."""
+    index = _index(options or Options())
+    with opened_target(target, writing=True, index=index) as made:
+        made.prepare()
+
+
+def _verified_again(
+    source: Source,
+    target: str,
+    prepared: Prepared,
+    run: Run,
+    reporter: Reporter,
+    plan: Plan,
+) -> MigrateReport:
+    """A finished run, called again: it is compared, and nothing is written."""
+    unverified = run.state == "copied"
+    with opened_target(target, writing=unverified) as finished:
+        copied = CopyReport(run.id, resumed=True, rejects=dict(plan.rejects))
+        report = compare_reported(
+            source, finished, prepared, run, reporter, plan.inventory
+        )
+        if unverified and report.clean:
+            ledger = Ledger(finished)
+            with ledger.leased(run):
+                _note_verified(ledger, run)
+        return MigrateReport(plan, copied, report)
 
 
 def _note_verified(ledger: Ledger, run: Run) -> None:

@@ -85,7 +85,7 @@ def verify(
         inventory = reading.inventory()
         if inventory.blockers:
             raise PlanBlocked(
-                f"{inventory.blockers[0].message}.",
+                f"{inventory.blockers[0].message.rstrip('.')}.",
                 hint=f"Add {inventory.blockers[0].fix}.",
             )
         run = find_run(Ledger(target_read), source_identity(source), prepared)

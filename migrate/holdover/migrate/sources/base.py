@@ -107,7 +107,10 @@ class Inventory:
     ambiguous_count: int = 0
     rejects: dict[str, int] = field(default_factory=dict)
     blockers: list[Blocker] = field(default_factory=list)
+    #: What a reader of any result has to know: estimates, copies, left-out sessions.
     notes: list[str] = field(default_factory=list)
+    #: What the old classes never kept, or kept for a while only.
+    never_stored: list[str] = field(default_factory=list)
 
 
 SAMPLES = 20

@@ -123,6 +123,7 @@ class _Census:
         if self._options.ambiguous == "fail" and inventory.ambiguous_count:
             inventory.blockers.append(_blocker(inventory))
         inventory.notes = self._notes(total)
+        inventory.never_stored = [*([_NEVER_STORED] if total else []), _EXPIRE]
         return inventory
 
     def _read(self, physical: bytes) -> _Key | None:
@@ -207,9 +208,6 @@ class _Census:
                 f"{self._unselected:,} keys are outside the named sessions or the"
                 " sample."
             )
-        if total:
-            notes.append(_NEVER_STORED)
-        notes.append(_EXPIRE)
         return notes
 
 

@@ -85,6 +85,8 @@ class SqliteSource:
         inventory.skipped_count = len(tables.skipped)
         inventory.blockers = tables.blockers()
         inventory.notes = self._notes(tables)
+        if tables.entities:
+            inventory.never_stored.append(_NEVER_STORED)
         return inventory
 
     def partitions(self) -> list[Partition]:
@@ -275,8 +277,6 @@ class SqliteSource:
                 f"{tables.unselected:,} entity tables are outside the named sessions"
                 " or the sample."
             )
-        if tables.entities:
-            notes.append(_NEVER_STORED)
         return notes
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,7 @@ def open_target(
                 hint="Run: pip install 'holdover[postgres]'",
             ) from error
         target = open_postgres(address, shown, index, setup=writing)
-        return target or _empty(shown, "PostgreSQL store")
+        return target or _Empty(shown, "PostgreSQL store")
     if scheme == "factory":
         return Target(open_store(address), shown)
     raise AddressError(
@@ -58,12 +59,18 @@ def open_target(
     )
 
 
-def _empty(shown: str, label: str) -> Target:
-    """What a target that does not exist yet holds."""
-    target = Target(InMemoryStore(), shown)
-    target.label = label
-    target.missing = True
-    return target
+class _Empty(Target):
+    """What a target that does not exist yet holds, and the space it would have."""
+
+    missing = True
+
+    def __init__(self, shown: str, label: str, folder: Path | None = None) -> None:
+        super().__init__(InMemoryStore(), shown)
+        self.label = label
+        self._folder = folder
+
+    def free_bytes(self) -> int | None:
+        return shutil.disk_usage(self._folder).free if self._folder else None
 
 
 def _connected_to_read(path: str) -> sqlite3.Connection:
@@ -108,7 +115,7 @@ def _open_sqlite(
             f"The folder {folder} does not exist.", hint="Create it first."
         )
     if not writing and (not Path(path).exists() or not Path(path).stat().st_size):
-        return _empty(shown, "SQLite store")
+        return _Empty(shown, "SQLite store", folder)
     if writing and index:
         from holdover.compat.stores.opening import open_sqlite  # noqa: PLC0415
 
@@ -121,7 +128,7 @@ def _open_sqlite(
                 sqlite.ensure_schema(conn, vectors=False)
             elif not sqlite.has_schema(conn):
                 conn.close()
-                return _empty(shown, "SQLite store")
+                return _Empty(shown, "SQLite store", folder)
         except BaseException:
             conn.close()
             raise

@@ -60,7 +60,8 @@ _AFTER = (
     "ORDER BY prefix, key LIMIT ?"
 )
 _COUNT_OF_RUN = (
-    "SELECT count(*) FROM store WHERE (prefix < '~holdover.' OR prefix >= '~holdover/') "
+    "SELECT count(*) FROM store "
+    "WHERE (prefix < '~holdover.' OR prefix >= '~holdover/') "
     "AND instr(CAST(value AS BLOB), ?)"
 )
 _PAGE = 5_000
