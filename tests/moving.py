@@ -135,6 +135,8 @@ def items_of(store, *, internal=False):
 
 
 def read_plainly(target, *, internal=False):
+    if "store" not in rows_of(target):
+        return {}
     with plain_store(target) as store:
         return items_of(store, internal=internal)
 

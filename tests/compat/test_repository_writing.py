@@ -143,6 +143,16 @@ def test_unknown_fields_are_written_back(repository):
     assert records.intact(after)
 
 
+def test_an_unknown_field_with_an_escape_keeps_its_meaning(repository):
+    mine = repository()
+    mine.put("entity", entity("a", "one"), meta={"theirs": "nul\x00"})
+    for text in ("two", "three"):
+        mine.put("entity", entity("a", text))
+        meta = value_of(mine, "a")["meta"]
+        assert meta["theirs"] == "nul~00"
+        assert meta["escaped"] == ["meta.theirs"]
+
+
 def test_many_at_once_and_twice_the_same(repository):
     mine = repository()
     outcomes = mine.put_many(

@@ -120,7 +120,8 @@ def test_a_lease_that_could_not_be_given_back_is_not_in_the_way(opened, run):
 def test_ids_are_found_by_their_beginning(target, old_file, tmp_path):
     one = write_old_file(old_file, {"s": {"A": "1"}})
     first = migrate(one, target).copy.run
-    second = migrate(one, target, Options(ttl="drop")).copy.run
+    two = write_old_file(tmp_path / "two.db", {"t": {"B": "2"}})
+    second = migrate(two, target).copy.run
     assert [run.run for run in status(target)] == [first, second]
     assert [run.run for run in status(target, second)] == [second]
     alike = next(at for at in range(36) if first[at] != second[at])

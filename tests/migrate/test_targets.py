@@ -191,7 +191,7 @@ class FakeEmbeddings:
         class Fake(Embeddings):
             def embed_documents(inner, texts):  # noqa: N805
                 self.asked += texts
-                return [[float(len(text)), 0.1, -1e-7, 1e30] for text in texts]
+                return [[float(len(text)), 0.1, -1e-7, 10.0] for text in texts]
 
             def embed_query(inner, text):  # noqa: N805
                 return inner.embed_documents([text])[0]

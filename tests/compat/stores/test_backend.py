@@ -81,8 +81,14 @@ def test_sync_use_from_another_thread_works(awaited):
     assert [r.text for r in mine.page("entity")] == ["x"]
 
 
-def test_async_use_from_another_loop_works(awaited):
+def test_async_use_from_another_loop_works(awaited, loop):
     mine = Repository(awaited, "s")
+
+    async def compete():
+        await asyncio.gather(*(mine.aget("entity", str(n)) for n in range(20)))
+
+    # Now its locks belong to its own loop.
+    loop.run(compete())
 
     async def use():
         await asyncio.gather(

@@ -7,6 +7,7 @@ import functools
 import re
 import sqlite3
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -26,6 +27,7 @@ from holdover.compat.stores.backend import (
 )
 
 BUSY_SECONDS = 30.0
+_MOMENT_SECONDS = 0.01
 PUT = (
     "INSERT OR REPLACE INTO store "
     "(prefix, key, value, created_at, updated_at, expires_at, ttl_minutes) "
@@ -113,14 +115,30 @@ def connect(path: str, *, read_only: bool = False) -> sqlite3.Connection:
             conn.execute("PRAGMA query_only=ON")
             return conn
         conn.execute("PRAGMA foreign_keys=ON")
-        if not conn.execute("PRAGMA page_count").fetchone()[0]:
-            conn.execute("PRAGMA journal_mode=WAL")
+        _begin_with_a_log(conn)
         if conn.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
             conn.execute("PRAGMA synchronous=NORMAL")
     except BaseException:
         conn.close()
         raise
     return conn
+
+
+def _begin_with_a_log(conn: sqlite3.Connection) -> None:
+    """Give an empty file a write-ahead log, which others may do at this moment.
+
+    SQLite does not wait for a lock here, whatever the timeout.
+    """
+    deadline = time.monotonic() + BUSY_SECONDS
+    while not conn.execute("PRAGMA page_count").fetchone()[0]:
+        try:
+            conn.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if not _is_busy(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(_MOMENT_SECONDS)
+        else:
+            return
 
 
 def ensure_schema(conn: sqlite3.Connection, *, vectors: bool) -> None:
