@@ -171,11 +171,12 @@ def redis_copy(items: int, folder: Path) -> Iterator[Row]:
 
 
 _PEAK = """
-import resource, sys
+import re, sys
 from holdover.migrate.run import migrate
 report = migrate(sys.argv[1], sys.argv[2])
 assert report.exit_code == 0, report
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+# Not ru_maxrss, which a child inherits from its parent.
+print(int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) // 1024)
 """
 
 

@@ -24,12 +24,15 @@ class PlainStore(BaseStore):
 
     def __init__(self, inner=None):
         self.inner = inner or InMemoryStore()
+        # `InMemoryStore` has none, and fails where threads search and write at once.
+        self.lock = threading.RLock()
 
     def batch(self, ops):
-        return self.inner.batch(list(ops))
+        with self.lock:
+            return self.inner.batch(list(ops))
 
     async def abatch(self, ops):
-        return await self.inner.abatch(list(ops))
+        return self.batch(ops)
 
 
 class Loop:

@@ -96,9 +96,7 @@ def race(processes):
         for process in processes:
             process.stdin.write("\n")
             process.stdin.flush()
-        answers = [
-            json.loads(process.communicate(timeout=300)[0]) for process in processes
-        ]
+        answers = [process.communicate(timeout=300)[0] for process in processes]
     finally:
         for process in processes:
             process.kill()

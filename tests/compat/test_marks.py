@@ -180,19 +180,21 @@ def interleavings(n, m):
         yield ["first" if at in chosen else "second" for at in range(n + m)]
 
 
-@pytest.mark.parametrize("removal", ["delete", "clear"])
+@pytest.mark.parametrize(("removal", "steps"), [("delete", 2), ("clear", 4)])
 @pytest.mark.parametrize("kind", KEPT)
-def test_no_order_of_steps_revives_what_was_deleted(shared_store, scope, kind, removal):
+def test_no_order_of_steps_revives_what_was_deleted(fresh, kind, removal, steps):
     """An adoption that began before a deletion ends without a head, in any order."""
-    orders = interleavings(5, 2)
-    for n, order in enumerate(orders):
+    store = fresh(kind)
+    for n, order in enumerate(interleavings(5, steps)):
         place = OldPlace(a="old")
-        mine = Repository(shared_store(kind), (*scope, str(n)), legacy=place)
+        mine = Repository(store, ("root", str(n)), legacy=place)
         adoption = Stepped(mine, mine._get("entity", "a", None))
-        steps = mine._delete("entity", ["a"])
-        if removal == "clear":
-            steps = mine._clear("entity")
-        deletion = Stepped(mine, steps)
+        deletion = Stepped(
+            mine,
+            mine._delete("entity", ["a"])
+            if removal == "delete"
+            else mine._clear("entity"),
+        )
         for which in order:
             one = adoption if which == "first" else deletion
             if not one.done:
@@ -207,13 +209,12 @@ def test_no_order_of_steps_revives_what_was_deleted(shared_store, scope, kind, r
 
 
 @pytest.mark.parametrize("kind", KEPT)
-def test_an_adoption_never_overwrites_a_later_write(shared_store, scope, kind):
+def test_an_adoption_beside_a_write_loses_no_revision(fresh, kind):
     """Where both run at once either may be the head, but no revision is lost."""
-    for n, order in enumerate(interleavings(5, 3)):
+    store = fresh(kind)
+    for n, order in enumerate(interleavings(5, 2)):
         place = OldPlace(a="old")
-        mine = Repository(
-            shared_store(kind), (*scope, str(n)), legacy=place, history="all"
-        )
+        mine = Repository(store, ("root", str(n)), legacy=place, history="all")
         adoption = Stepped(mine, mine._get("entity", "a", None))
         write = Stepped(mine, mine._put_many("entity", [entity("a", "new")]))
         for which in order:
@@ -228,9 +229,10 @@ def test_an_adoption_never_overwrites_a_later_write(shared_store, scope, kind):
 
 
 @pytest.mark.parametrize("kind", KEPT)
-def test_two_writers_lose_no_revision_in_any_order(shared_store, scope, kind):
+def test_two_writers_lose_no_revision_in_any_order(fresh, kind):
+    store = fresh(kind)
     for n, order in enumerate(interleavings(3, 3)):
-        mine = Repository(shared_store(kind), (*scope, str(n)), history="all")
+        mine = Repository(store, ("root", str(n)), history="all")
         mine.put("entity", entity("a", "zero"))
         one = Stepped(mine, mine._put_many("entity", [entity("a", "one")]))
         two = Stepped(mine, mine._put_many("entity", [entity("a", "two")]))

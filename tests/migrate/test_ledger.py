@@ -80,6 +80,21 @@ def test_a_process_of_this_host_that_is_gone_loses_its_lease(opened, run):
         pass
 
 
+def test_a_killed_process_whose_lease_arrives_late_loses_it(opened, run, monkeypatch):
+    """The server still carried out what the client had sent."""
+    swap, late = opened.swap, []
+
+    def after_another(*arguments, **options):
+        if not late:
+            late.append(True)
+            keep_lease(opened, run, pid=2**22 - 1)
+        return swap(*arguments, **options)
+
+    monkeypatch.setattr(opened, "swap", after_another)
+    with Ledger(opened).leased(run):
+        assert opened.read([(LEASES, run.lease)])[0]["content"]["pid"] == os.getpid()
+
+
 def test_a_reused_process_number_is_not_the_holder(opened, run):
     keep_lease(opened, run, pid=1, began="no such moment")
     with Ledger(opened).leased(run):

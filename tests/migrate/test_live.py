@@ -273,3 +273,17 @@ def test_sample_takes_whole_sessions(target, old_file):
     assert wider.plan.decisions["already there"] == 4 * len(found)
     assert read_summaries(target).keys() > found.keys()
     assert len(read_plainly(target)) == len(read_summaries(target))
+
+
+@pytest.mark.usefixtures("opened")
+def test_many_overwrites_are_still_superseded(target, old_file):
+    """The journal keeps a hundred revisions; where a record came from is kept longer."""
+    source = write_old_file(old_file, {"s": {"Ana": "old"}})
+    migrate(source, target)
+    entities = SQLiteEntityStore("s", db_file=":memory:")
+    for n in range(120):
+        entities.set("Ana", f"newer {n}")
+    again = migrate(source, target)
+    assert again.plan.decisions.get("superseded") == 1
+    assert again.verify.changed == 1
+    assert again.exit_code == 0

@@ -164,7 +164,9 @@ class Writing(Reading):
         meta: dict[str, Any] = {"revision": records.new_revision()}
         extra: dict[str, Any] = {}
         careful = write.careful
+        source = write.meta["source"]
         if ours:
+            source = _with_origin(source, head)
             known = kind.fields | content.keys()
             extra, inner, outer = records.unknown_fields(head, known)
             content = {**inner, **content}
@@ -173,7 +175,10 @@ class Writing(Reading):
             if parent := records.revision_of(head, write.kind):
                 meta["parent"] = replaced = parent
         built = records.build(
-            write.kind, content, {**meta, **write.meta}, careful=careful
+            write.kind,
+            content,
+            {**meta, **write.meta, "source": source},
+            careful=careful,
         )
         value = {**extra, **built}
         if (
@@ -236,6 +241,17 @@ class Writing(Reading):
 def _confirms(meta: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
     """Whether a person vouches for what nobody had vouched for."""
     return meta.get("status") == VERIFIED != before.get("status")
+
+
+def _with_origin(source: dict[str, Any], head: Any) -> dict[str, Any]:
+    """Carry on where the first of these revisions came from.
+
+    The journal is bounded; a migration that is run again must still see that what
+    stands here descends from its record.
+    """
+    before = head.get("meta", {}).get("source")
+    origin = before.get("locator") if isinstance(before, Mapping) else None
+    return {"locator": origin, **source} if isinstance(origin, str) else source
 
 
 def _empty(text: Any) -> bool:

@@ -186,12 +186,14 @@ class Ledger:
             RunBusy: A process that still lives holds it.
         """
         here = (self._target.address, run.lease)
-        (held,) = self._target.read([(LEASES, run.lease)])
-        if held is not None and (here in _HELD or not _ended(held["content"])):
-            raise RunBusy(_busy(held["content"]))
-        if not self._target.swap(LEASES, run.lease, held, _lease()):
+        while True:
             (held,) = self._target.read([(LEASES, run.lease)])
-            raise RunBusy(_busy(held["content"] if held else {}))
+            if held is not None and (here in _HELD or not _ended(held["content"])):
+                raise RunBusy(_busy(held["content"]))
+            # It fails where a holder came in between: perhaps one that was killed
+            # meanwhile, whose last statement the server still carried out.
+            if self._target.swap(LEASES, run.lease, held, _lease()):
+                break
         self._beat = time.monotonic()
         _HELD.add(here)
         try:

@@ -177,6 +177,23 @@ def test_sixteen_threads(kind, shared_store, scope):
     assert mine.count("entity") == 17
 
 
+def test_a_search_of_memory_that_met_a_write_is_repeated(scope):
+    store = InMemoryStore()
+    mine = Repository(store, scope)
+    mine.put("entity", entity("a", "x"))
+    search, failures = mine._backend.search, [1, 2]
+
+    def met_a_write(op):
+        if failures:
+            failures.pop()
+            raise RuntimeError("dictionary changed size during iteration")
+        return search(op)
+
+    mine._backend.search = met_a_write
+    assert [record.text for record, _ in mine.search("entity")] == ["x"]
+    assert failures == []
+
+
 # --- driving ------------------------------------------------------------------
 
 

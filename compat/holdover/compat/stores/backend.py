@@ -407,6 +407,10 @@ class MemoryBackend(PlainBackend):
         held: Any = self.store._data  # type: ignore[attr-defined]  # noqa: SLF001
         return [_value(held.get(namespace, {}).get(key)) for namespace, key in pairs]
 
+    def transient(self, error: BaseException) -> bool:
+        """Whether a search met another thread's write: the store has no lock."""
+        return isinstance(error, RuntimeError) and "changed size" in str(error)
+
     def _whole(self, namespace: Namespace) -> dict[str, Value]:
         held: Any = self.store._data.get(namespace, {})  # type: ignore[attr-defined]  # noqa: SLF001
         return {key: item.value for key, item in list(held.items())}

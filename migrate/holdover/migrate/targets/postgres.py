@@ -15,7 +15,7 @@ from psycopg.rows import tuple_row
 
 from holdover.compat.stores import postgres
 from holdover.compat.stores.backend import Namespace, Value
-from holdover.migrate.conflicts import Decision, OnConflict
+from holdover.migrate.conflicts import WRITES, Decision, OnConflict
 from holdover.migrate.targets.base import (
     Applied,
     Note,
@@ -148,11 +148,10 @@ class PostgresTarget(Target):
             for batch, known in zip(batches, vectors, strict=True):
                 resolved = Resolver(self).resolve(batch, policy)
                 lost = self._write_heads(cur, [one for one in resolved if one.head])
+                self._decide_again(resolved, lost, policy)
                 for one in resolved:
                     place = (one.row.namespace, one.row.key)
                     if place in lost:
-                        # Somebody took the place between our reading and writing.
-                        one.decision = Decision.CONFLICT
                         continue
                     self._put_all(cur, (op for op, seen in one.puts if seen is ...))
                     self._put_vectors(cur, place, known.get(place, []))
@@ -174,6 +173,25 @@ class PostgresTarget(Target):
                 raise psycopg.Rollback
             self._put_all(cur, note(Applied(decisions=_counted(len(rows)))))
         return written
+
+    def _decide_again(
+        self,
+        resolved: Sequence[Resolved],
+        lost: set[tuple[Namespace, str]],
+        policy: OnConflict,
+    ) -> None:
+        """Somebody took these places between our reading and writing.
+
+        It may have been the same content; anything else is never overwritten.
+        """
+        losers = [one for one in resolved if (one.row.namespace, one.row.key) in lost]
+        for one, now in zip(
+            losers, Resolver(self).decide([one.row for one in losers]), strict=True
+        ):
+            one.decision = now.decision
+            if now.decision in WRITES or now.decision is Decision.CONFLICT:
+                skipping = policy == "skip"
+                one.decision = Decision.SKIP if skipping else Decision.CONFLICT
 
     def _write_heads(
         self, cur: psycopg.Cursor[Any], resolved: Sequence[Resolved]
