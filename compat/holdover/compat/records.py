@@ -276,13 +276,15 @@ def content_hash(value: Mapping[str, Any]) -> str:
     keys, integral floats and −0.0 as integers, numbers beyond 64 bits as decimal
     text), SHA-256, the first 32 hex digits. What is escaped where belongs to it.
     """
-    content = value.get(_CONTENT)
-    if not (
-        type(content) is dict and all(type(one) is str for one in content.values())
-    ):
-        content = _canonical(content)
+    content, meta = value.get(_CONTENT), value.get(_META)
+    for text in content.values() if type(content) is dict else (None,):
+        if type(text) is not str:
+            content = _canonical(content)
+            break
     of = {"content": content, "kind": value.get("kind")}
-    if paths := [p for p in _escaped_paths(value) if p.startswith(_CONTENT)]:
+    plain = type(meta) is dict and "escaped" not in meta
+    escaped = () if plain else _escaped_paths(value)
+    if paths := [path for path in escaped if path.startswith(_CONTENT)]:
         of["escaped"] = sorted(paths)
     canonical = orjson.dumps(of, option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(canonical).hexdigest()[:_HASH_DIGITS]

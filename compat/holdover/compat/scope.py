@@ -125,6 +125,14 @@ def encode_key(name: str) -> str:
     """
     if not name:
         return _EMPTY
+    # Most names: the only white space that is printable is the space.
+    if (
+        name.isprintable()
+        and "~" not in name
+        and name[0] != " " != name[-1]
+        and len(name) * 4 <= MAX_KEY_BYTES
+    ):
+        return name
     return _shortened(name, _KEY_UNSAFE.sub(_escape_match, name), MAX_KEY_BYTES)
 
 

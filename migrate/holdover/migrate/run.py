@@ -17,6 +17,7 @@ from holdover.compat.stores.address import (
 )
 from holdover.compat.stores.probing import probe as probe_store
 from holdover.migrate.building import RowBuilder
+from holdover.migrate.collecting import rare_collections
 from holdover.migrate.conflicts import Decision
 from holdover.migrate.ends import (
     find_run,
@@ -103,7 +104,7 @@ def migrate(
     prepared = options.prepared()
     reporter = reporter or Silent()
     refuse_same_file(source, target)
-    with opened_source(source, prepared) as reading:
+    with rare_collections(), opened_source(source, prepared) as reading:
         identity = source_identity(source)
         with opened_target(target, writing=False) as looking:
             run = find_run(Ledger(looking), identity, prepared)

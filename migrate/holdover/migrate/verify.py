@@ -8,6 +8,7 @@ from typing import Any
 
 from holdover.compat import records
 from holdover.migrate.building import RowBuilder
+from holdover.migrate.collecting import rare_collections
 from holdover.migrate.conflicts import Decision
 from holdover.migrate.ends import (
     find_run,
@@ -79,6 +80,7 @@ def verify(
     prepared = options.prepared()
     reporter = reporter or Silent()
     with (
+        rare_collections(),
         opened_source(source, prepared) as reading,
         opened_target(target, writing=False) as target_read,
     ):
