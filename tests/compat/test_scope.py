@@ -30,7 +30,7 @@ AWKWARD = st.sampled_from(
 ANY = st.lists(st.one_of(AWKWARD, st.characters(exclude_categories=())), max_size=60)
 TEXT = ANY.map("".join)
 
-FORBIDDEN_LABEL = re.compile(r"[./*%\s\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+FORBIDDEN_LABEL = re.compile(r"[./*%\\\s\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 FORBIDDEN_KEY = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]|\A\s|\s\Z")
 
 
@@ -46,6 +46,7 @@ FORBIDDEN_KEY = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]|\A\s|\s\Z")
         ("a*b", "a~2ab"),
         ("50%", "50~25"),
         ("a b", "a~20b"),
+        ("DOMAIN\\alice", "DOMAIN~5calice"),
         ("a\x00b", "a~00b"),
         ("a\u00a0b", "a~c2~a0b"),
         ("\ud800", "~ed~a0~80"),
@@ -186,7 +187,7 @@ def test_every_character_is_escaped_or_harmless():
         bad = (
             unicodedata.category(character) in ("Cc", "Cs")
             or character.isspace()
-            or character in "./*%~"
+            or character in "./*%\\~"
         )
         assert ("~" in encode_label(character)) == bad, hex(code)
 

@@ -36,7 +36,8 @@ _RESERVED_ROOT_ENCODED = "~6canggraph"
 # `\s` is what `str.isspace` calls white space; the ranges are the control
 # characters of Unicode (category Cc) and the lone surrogates.
 _CONTROL = r"\x00-\x1f\x7f-\x9f\ud800-\udfff"
-_LABEL_UNSAFE = re.compile(rf"[./*%~\s{_CONTROL}]")
+# A store that searches by LIKE takes `\` and `%` for more than themselves.
+_LABEL_UNSAFE = re.compile(rf"[./*%\\~\s{_CONTROL}]")
 _KEY_UNSAFE = re.compile(rf"[~{_CONTROL}]|\A\s+|\s+\Z")
 _ESCAPES = re.compile(r"(?:~[0-9a-f]{2})+")
 _UNESCAPE_STRAY = re.compile(r"~(?![0-9a-f]{2})")
