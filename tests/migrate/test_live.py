@@ -277,7 +277,7 @@ def test_sample_takes_whole_sessions(target, old_file):
 
 @pytest.mark.usefixtures("opened")
 def test_many_overwrites_are_still_superseded(target, old_file):
-    """The journal keeps a hundred revisions; where a record came from is kept longer."""
+    """The journal keeps a hundred revisions, the origin of a record lasts longer."""
     source = write_old_file(old_file, {"s": {"Ana": "old"}})
     migrate(source, target)
     entities = SQLiteEntityStore("s", db_file=":memory:")
