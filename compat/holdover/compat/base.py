@@ -11,33 +11,36 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
-if TYPE_CHECKING:
-    CLASSIC: str | None
+#: The package the bases come from; `None` where no classic package is.
+CLASSIC: str | None = None
 
-    class BaseEntityStore(BaseModel, ABC):
-        """What classic's class of this name promises."""
 
-        @abstractmethod
-        def get(self, key: str, default: str | None = None) -> str | None:
-            """The summary of an entity, or `default`."""
+class BaseEntityStore(BaseModel, ABC):
+    """The contract of entity stores, as classic's class of this name promises it."""
 
-        @abstractmethod
-        def set(self, key: str, value: str | None) -> None:
-            """Keep a summary."""
+    @abstractmethod
+    def get(self, key: str, default: str | None = None) -> str | None:
+        """Give the summary of an entity, or `default`."""
 
-        @abstractmethod
-        def delete(self, key: str) -> None:
-            """Remove an entity."""
+    @abstractmethod
+    def set(self, key: str, value: str | None) -> None:
+        """Keep a summary."""
 
-        @abstractmethod
-        def exists(self, key: str) -> bool:
-            """Whether an entity is there."""
+    @abstractmethod
+    def delete(self, key: str) -> None:
+        """Remove an entity."""
 
-        @abstractmethod
-        def clear(self) -> None:
-            """Remove all entities of the session."""
+    @abstractmethod
+    def exists(self, key: str) -> bool:
+        """Tell whether an entity is there."""
 
-else:
+    @abstractmethod
+    def clear(self) -> None:
+        """Remove all entities of the session."""
+
+
+# Type checkers see the class above, whichever package is installed.
+if not TYPE_CHECKING:
     try:
         from langchain_classic.memory.entity import BaseEntityStore
 
@@ -48,30 +51,6 @@ else:
 
             CLASSIC = "langchain"
         except ImportError:
-            CLASSIC = None
-
-            class BaseEntityStore(BaseModel, ABC):
-                """The contract of entity stores, where no classic package is."""
-
-                @abstractmethod
-                def get(self, key: str, default: str | None = None) -> str | None:
-                    """Give the summary of an entity, or `default`."""
-
-                @abstractmethod
-                def set(self, key: str, value: str | None) -> None:
-                    """Keep a summary."""
-
-                @abstractmethod
-                def delete(self, key: str) -> None:
-                    """Remove an entity."""
-
-                @abstractmethod
-                def exists(self, key: str) -> bool:
-                    """Tell whether an entity is there."""
-
-                @abstractmethod
-                def clear(self) -> None:
-                    """Remove all entities of the session."""
-
+            pass  # ours stays
 
 __all__ = ["CLASSIC", "BaseEntityStore"]
