@@ -67,6 +67,17 @@ def verdict(ratio: float, limit: float) -> str:
     return "met" if ratio <= limit else "MISSED"
 
 
+def verify_row(copy: float, check: float, items: int) -> Row:
+    """How long a full verify takes, against the copy before it."""
+    return (
+        "full verify of it, against the copy",
+        per_item(check, items),
+        f"{check / copy:.2f}× the copy",
+        "≤ 1×",
+        verdict(check / copy, 1),
+    )
+
+
 def sqlite_copy(items: int, folder: Path) -> Iterator[Row]:
     """SQLite entities into a SQLite store, and the verify of it."""
     from holdover.migrate.run import migrate
@@ -98,13 +109,7 @@ def sqlite_copy(items: int, folder: Path) -> Iterator[Row]:
         "≤ 3×",
         verdict(copy / naked, 3),
     )
-    yield (
-        "full verify of it, against the copy",
-        per_item(check, items),
-        f"{check / copy:.2f}× the copy",
-        "≤ 1×",
-        verdict(check / copy, 1),
-    )
+    yield verify_row(copy, check, items)
 
 
 def redis_copy(items: int, folder: Path) -> Iterator[Row]:
@@ -149,13 +154,7 @@ def redis_copy(items: int, folder: Path) -> Iterator[Row]:
             "≤ 2.5×",
             verdict(copy / base, 2.5),
         )
-        yield (
-            "full verify of it, against the copy",
-            per_item(check, items),
-            f"{check / copy:.2f}× the copy",
-            "≤ 1×",
-            verdict(check / copy, 1),
-        )
+        yield verify_row(copy, check, items)
         client.flushdb()
         few = max(1, items // 20)
         data.fill_redis(client, few, 10)
