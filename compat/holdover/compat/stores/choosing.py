@@ -37,6 +37,7 @@ def backend_for(store: BaseStore, *, unsafe: bool = False) -> Backend:
         ("langgraph.store.sqlite.aio", "AsyncSqliteStore", _async_sqlite),
         ("langgraph.store.postgres", "PostgresStore", _postgres),
         ("langgraph.store.postgres.aio", "AsyncPostgresStore", _async_postgres),
+        ("holdover.compat.stores.redis", "PlainRedisStore", _plain_redis),
     ):
         known = getattr(sys.modules.get(module), name, None)
         # A custom deserializer reads values that our SQL would read otherwise.
@@ -76,6 +77,15 @@ def _async_postgres(store: Any) -> Backend:
     from holdover.compat.stores.postgres import AsyncPostgresBackend  # noqa: PLC0415
 
     return AsyncPostgresBackend(store)
+
+
+def _plain_redis(store: Any) -> Backend:
+    from holdover.compat.stores.redis_backend import (  # noqa: PLC0415
+        AsyncRedisBackend,
+        RedisBackend,
+    )
+
+    return AsyncRedisBackend(store) if store.is_async_only else RedisBackend(store)
 
 
 def _refuse_lossy(store: BaseStore) -> None:

@@ -21,6 +21,7 @@ from holdover.compat.stores.address import (
 )
 
 _POSTGRES = ("postgresql", "postgres")
+_REDIS = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")
 _lock = threading.Lock()
 _opened: dict[tuple[str, str, bool], BaseStore] = {}
 #: Stores of the parent process: closing them here would end its connections.
@@ -44,9 +45,10 @@ def open_store(
     """Open the store at an address, or return the one this process has open.
 
     Args:
-        url: `sqlite:///file` or a bare path, `postgresql://…`, `memory://`,
-            `module:factory` (a function that returns a `BaseStore`), `env:NAME`.
-            Every `memory://` store of a process is the same one.
+        url: `sqlite:///file` or a bare path, `postgresql://…`, `redis://…` (see
+            `redis_connecting`), `memory://`, `module:factory` (a function that
+            returns a `BaseStore`), `env:NAME`. Every `memory://` store of a process
+            is the same one.
         index: LangGraph's `IndexConfig`, for a store that can be searched by
             meaning.
         setup: Create the store's tables if they are missing.
@@ -85,9 +87,10 @@ def close_stores() -> None:
 
 def close_store(store: BaseStore) -> None:
     """Close the connection or pool behind a store that `open_store` made."""
-    conn = getattr(store, "conn", None)
-    if conn is not None:
-        conn.close()
+    own = getattr(store, "conn", store)
+    close = getattr(own, "close", None)
+    if close is not None:
+        close()
 
 
 def _open(address: str, index: Mapping[str, Any] | None, *, setup: bool) -> BaseStore:
@@ -96,13 +99,15 @@ def _open(address: str, index: Mapping[str, Any] | None, *, setup: bool) -> Base
         return open_sqlite(sqlite_path(address), index, setup=setup)
     if scheme in _POSTGRES:
         return _open_postgres(address, index, setup=setup)
+    if scheme in _REDIS:
+        return _open_redis(address, index, setup=setup)
     if scheme == "memory":
         return InMemoryStore(index=dict(index) if index else None)  # type: ignore[arg-type]
     if scheme == "factory":
         return _call_factory(address)
     raise AddressError(
         f"{redact_url(address)} is not an address of a store.",
-        hint="Give a path, sqlite:///FILE, postgresql://…, memory://, "
+        hint="Give a path, sqlite:///FILE, postgresql://…, redis://…, memory://, "
         "module:factory or env:NAME.",
     )
 
@@ -173,6 +178,30 @@ def _open_postgres(
     except BaseException:
         pool.close()
         raise
+    return store
+
+
+def _open_redis(
+    address: str, index: Mapping[str, Any] | None, *, setup: bool
+) -> BaseStore:
+    from redis import RedisError  # noqa: PLC0415 - takes long to load
+
+    from holdover.compat.stores.redis import PlainRedisStore  # noqa: PLC0415
+    from holdover.compat.stores.redis_connecting import explain  # noqa: PLC0415
+
+    if index:
+        raise AddressError(
+            "A store in plain Redis cannot be searched by meaning.",
+            hint="Use a PostgreSQL or SQLite store, or leave the index out.",
+        )
+    store = PlainRedisStore.from_url(address)
+    if setup:
+        try:
+            store.setup()
+        except RedisError as error:
+            store.close()
+            message, hint = explain(error, store.shown)
+            raise StoreUnavailable(message, hint=hint) from None
     return store
 
 

@@ -14,6 +14,8 @@ from urllib.parse import unquote, urlsplit
 
 import redis
 import redis.asyncio
+import redis.asyncio.sentinel
+import redis.sentinel
 from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import ExponentialBackoff
 from redis.connection import parse_url
@@ -39,6 +41,9 @@ _ANSWER_SECONDS = 60
 _RETRIES = 3
 _BACKOFF = ExponentialBackoff(cap=1, base=0.05)
 _SENTINEL = "+sentinel"
+# redis-py gives these no types.
+_SENTINEL_CLASS: Any = redis.sentinel.Sentinel
+_ASYNC_SENTINEL: Any = redis.asyncio.sentinel.Sentinel
 _SERVICE = "mymaster"
 _FORMS = (
     "Write redis://[[user]:password@]host[:port][/db], rediss:// for TLS, "
@@ -59,6 +64,8 @@ class RedisAddress:
     options: dict[str, Any] = field(repr=False)
     service: str | None = None
     sentinel_options: dict[str, Any] = field(default_factory=dict, repr=False)
+    #: What is not redis-py's, but ours: `prefix` and `shards` of the store.
+    store_options: dict[str, Any] = field(default_factory=dict)
 
     @property
     def db(self) -> int:
@@ -93,7 +100,8 @@ def _parsed(address: str, shown: str) -> RedisAddress:
         name, db = [*path.split("/")[1:], "", ""][:2]
         service, path = unquote(name) or _SERVICE, f"/{db}"
     query = f"?{parts.query}" if parts.query else ""
-    options = parse_url(f"{scheme}://{userinfo}{at}{hosts[0]}{path}{query}")
+    parse: Any = parse_url
+    options = parse(f"{scheme}://{userinfo}{at}{hosts[0]}{path}{query}")
     if (number := path.strip("/")) and scheme != "unix":
         options["db"] = int(number)  # redis-py takes a word for database 0
     connection = options.pop("connection_class", None)
@@ -107,6 +115,11 @@ def _parsed(address: str, shown: str) -> RedisAddress:
     nodes = tuple(_node(host, default) for host in hosts) if scheme != "unix" else ()
     if not options.get("password") and (password := os.environ.get("REDISCLI_AUTH")):
         options["password"] = password
+    store_options: dict[str, Any] = {
+        name: read(options.pop(name))
+        for name, read in (("prefix", str), ("shards", int))
+        if name in options
+    }
     sentinel_options = {
         name: options.pop(f"sentinel_{name}", options.get(name))
         for name in ("username", "password")
@@ -118,6 +131,7 @@ def _parsed(address: str, shown: str) -> RedisAddress:
         options,
         service,
         {n: v for n, v in sentinel_options.items() if v is not None},
+        store_options,
     )
 
 
@@ -177,9 +191,7 @@ def async_twin(
             host, port, **_without_db(arguments), require_full_coverage=False
         )
     if address.service is not None:
-        from redis.asyncio.sentinel import Sentinel  # noqa: PLC0415 - rarely wanted
-
-        sentinels: Any = Sentinel(
+        sentinels: Any = _ASYNC_SENTINEL(
             address.nodes, sentinel_kwargs=sentinel_settings(address), **arguments
         )
         master: redis.asyncio.Redis = sentinels.master_for(address.service)
@@ -189,9 +201,7 @@ def async_twin(
 
 
 def _by_sentinel(address: RedisAddress, arguments: dict[str, Any]) -> redis.Redis:
-    from redis.sentinel import Sentinel  # noqa: PLC0415 - rarely wanted
-
-    sentinels: Any = Sentinel(  # type: ignore[no-untyped-call]
+    sentinels: Any = _SENTINEL_CLASS(
         address.nodes, sentinel_kwargs=sentinel_settings(address), **arguments
     )
     return _answering(sentinels.master_for(address.service))
