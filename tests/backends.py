@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
-SYNC = ("memory", "sqlite", "stock-sqlite", "plain", "postgres")
-ASYNC = ("async-sqlite", "async-postgres")
+SYNC = ("memory", "sqlite", "stock-sqlite", "plain", "postgres", "redis")
+ASYNC = ("async-sqlite", "async-postgres", "async-redis")
 ALL = (*SYNC, *ASYNC)
 
 
@@ -103,12 +103,21 @@ def opened(kind, loop, *, path, url):
         store.setup()
         yield store
         conn.close()
-    elif kind == "postgres":
+    elif kind in ("postgres", "redis"):
         from holdover.compat.stores.opening import _open, close_store
 
         store = _open(url, None, setup=True)
         yield store
         close_store(store)
+    elif kind == "async-redis":
+        import redis.asyncio
+
+        from holdover.compat.stores.redis import PlainRedisStore
+
+        client = redis.asyncio.Redis.from_url(url, protocol=2)
+        # The same database as `redis` is in, which the number of shards is kept from.
+        yield PlainRedisStore(client, prefix="other", shards=3)
+        loop.run(client.aclose())
     else:
         context = loop.run(_aopen(kind, path, url))
         yield context[0]
@@ -133,6 +142,10 @@ async def _aopen(kind, path, url):
 
 def rows_of(kind, *, path, url):
     """Every row of a store's tables, as one text: what a curious admin would see."""
+    if "redis" in kind:
+        from moving import redis_keys
+
+        return repr(redis_keys(url))
     if "postgres" in kind:
         import psycopg
 

@@ -98,18 +98,29 @@ def is_postgres(target):
     return target.startswith("postgres")
 
 
+def is_redis(target):
+    return target.startswith("redis")
+
+
 def path_of(target):
     return target.removeprefix("sqlite:///")
 
 
 @contextmanager
 def plain_store(target):
-    """LangGraph's own store, nothing of ours."""
+    """LangGraph's own store, nothing of ours, but on Redis."""
     if is_postgres(target):
         from langgraph.store.postgres import PostgresStore
 
         with PostgresStore.from_conn_string(target) as store:
             yield store
+    elif is_redis(target):
+        # There is no other reader of that layout; test_redis.py reads the keys alone.
+        from holdover.compat.stores.redis import PlainRedisStore
+
+        store = PlainRedisStore.from_url(target)
+        yield store
+        store.close()
     else:
         from langgraph.store.sqlite import SqliteStore
 
@@ -178,7 +189,15 @@ def read_summaries(target):
 
 
 def rows_of(target):
-    """Every row of every table of a target, with its times and SQLite's types."""
+    """Every row of every table of a target, with its times and SQLite's types.
+
+    Of a Redis, every key; what is written down of the layout stands apart.
+    """
+    if is_redis(target):
+        keys = redis_keys(target)
+        layout = [row for row in keys if row[0].endswith(b":layout")]
+        rest = [row for row in keys if row not in layout]
+        return {"store": rest, "store_migrations": layout} if keys else {}
     if not is_postgres(target):
         path = path_of(target)
         if not Path(path).exists():
@@ -204,6 +223,79 @@ def rows_of(target):
             name: db.execute(f'SELECT t::text FROM "{name}" t ORDER BY 1').fetchall()
             for name in names
         }
+
+
+def redis_keys(url):
+    """Every key of a database or cluster: what it holds and when it ends."""
+    from holdover.compat.stores.redis_connecting import connect, parse_address
+
+    client = connect(parse_address(url))
+    found = []
+    for key in sorted(client.scan_iter(count=1000)):
+        kind = client.type(key)
+        value = (
+            client.get(key)
+            if kind == b"string"
+            else client.zrange(key, 0, -1, withscores=True)
+        )
+        found.append((key, value, client.pexpiretime(key)))
+    client.close()
+    return found
+
+
+def redis_items(url):
+    """What every item's key holds, by the documented layout alone.
+
+    `{(namespace, key): (created, updated, ttl, json, milliseconds left)}`.
+    """
+    from holdover.compat.stores.redis_connecting import connect, parse_address
+
+    address = parse_address(url)
+    prefix = address.store_options.get("prefix", "holdover").encode()
+    client = connect(address)
+    found = {}
+    for key in client.scan_iter(prefix + b":{*}:item:*", count=1000):
+        namespace, _, name = key.partition(b":item:")[2].partition(b"..")
+        head, _, json_ = client.get(key).partition(b"\n")
+        version, created, updated, ttl = head.split(b";")
+        assert version == b"1"
+        place = namespace.decode(), name.decode("utf-8", "surrogatepass")
+        found[place] = (created, updated, ttl, json_, client.pttl(key))
+    client.close()
+    return dict(sorted(found.items()))
+
+
+def empty_redis(url):
+    """Remove every key of a database or cluster."""
+    from holdover.compat.stores.redis_connecting import connect, parse_address
+
+    client = connect(parse_address(url))
+    client.flushdb()
+    client.close()
+
+
+def restore_keys(url, keys):
+    """Put back what `dumped_keys` gave, and nothing else."""
+    from holdover.compat.stores.redis_connecting import connect, parse_address
+
+    empty_redis(url)
+    client = connect(parse_address(url))
+    for key, dump, ends in keys:
+        client.restore(key, max(ends, 0), dump, absttl=ends > 0)
+    client.close()
+
+
+def dumped_keys(url):
+    """Every key as `restore_keys` takes it."""
+    from holdover.compat.stores.redis_connecting import connect, parse_address
+
+    client = connect(parse_address(url))
+    found = [
+        (key, client.dump(key), client.pexpiretime(key))
+        for key in client.scan_iter(count=1000)
+    ]
+    client.close()
+    return found
 
 
 def _sqlite_rows(db, name):

@@ -12,7 +12,14 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from moving import environment, is_postgres, path_of
+from moving import (
+    database,
+    empty_redis,
+    environment,
+    is_postgres,
+    is_redis,
+    path_of,
+)
 
 
 class Doomed:
@@ -73,8 +80,12 @@ def doomed(folder):
     started.process.wait(timeout=60)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres", "redis", "cluster"])
 def target(request, tmp_path):
+    if request.param == "redis":
+        return database(request.getfixturevalue("redis_url"), 9)
+    if request.param == "cluster":
+        return request.getfixturevalue("cluster_url")
     if request.param == "postgres":
         return request.getfixturevalue("postgres_url")
     return f"sqlite:///{tmp_path / 'memory.db'}"
@@ -96,6 +107,8 @@ def emptied(target):
                 db.execute("SET client_min_messages = error")
                 db.execute("DROP SCHEMA public CASCADE")
                 db.execute("CREATE SCHEMA public")
+        elif is_redis(target):
+            empty_redis(target)
         else:
             for suffix in ("", "-wal", "-shm", "-journal"):
                 Path(path_of(target) + suffix).unlink(missing_ok=True)

@@ -14,10 +14,11 @@ from pathlib import Path
 
 
 def count_statements(crash_at, note):
-    """Count what is sent to either database; end abruptly before the given one."""
+    """Count what is sent to any target; end abruptly before the given one."""
     import psycopg
 
     from holdover.compat.stores import sqlite
+    from holdover.compat.stores.redis_transport import RedisTransport
 
     sent = 0
 
@@ -43,6 +44,17 @@ def count_statements(crash_at, note):
         return wait(self, *arguments, **options)
 
     psycopg.Connection.wait = counted
+    send = RedisTransport.send
+
+    def each(self, commands):
+        # One command at a time: the process may end between any two.
+        answers = []
+        for command in commands:
+            one_more()
+            answers += send(self, [command])
+        return answers
+
+    RedisTransport.send = each
 
 
 def carry_out(order):
@@ -75,6 +87,7 @@ def main():
     import holdover.migrate.sources.redis
     import holdover.migrate.sources.sqlite
     import holdover.migrate.targets.postgres
+    import holdover.migrate.targets.redis
     import holdover.migrate.targets.sqlite  # noqa: F401
 
     for line in sys.stdin:

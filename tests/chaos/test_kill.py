@@ -13,12 +13,16 @@ from pathlib import Path
 
 import pytest
 from moving import (
+    dumped_keys,
     is_postgres,
+    is_redis,
     many,
     path_of,
     plain_store,
     read_plainly,
     read_summaries,
+    redis_items,
+    restore_keys,
     rows_of,
     summaries_of,
     write_old_file,
@@ -166,6 +170,8 @@ def values_of(target):
             return db.execute(
                 "SELECT prefix, key, value::text FROM store ORDER BY 1, 2"
             ).fetchall()
+    if is_redis(target):
+        return [(*place, item[3]) for place, item in redis_items(target).items()]
     return [row[:3] for row in rows_of(target)["store"]]
 
 
@@ -178,6 +184,8 @@ class Saved:
             self._execute(
                 "CREATE SCHEMA saved", "CREATE TABLE saved.store AS TABLE store"
             )
+        elif is_redis(target):
+            self.keys = dumped_keys(target)
         else:
             self.bytes = Path(path_of(target)).read_bytes()
 
@@ -186,6 +194,8 @@ class Saved:
             self._execute(
                 "TRUNCATE store", "INSERT INTO store SELECT * FROM saved.store"
             )
+        elif is_redis(self.target):
+            restore_keys(self.target, self.keys)
         else:
             for suffix in ("-wal", "-shm"):
                 Path(path_of(self.target) + suffix).unlink(missing_ok=True)

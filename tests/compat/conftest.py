@@ -34,6 +34,18 @@ def database(postgres_server):
 
 
 @pytest.fixture(scope="session")
+def store_redis():
+    """URL of a Redis of its own: `redis_url` empties the other one."""
+    import servers
+
+    try:
+        with servers.redis() as url:
+            yield url
+    except servers.Unavailable as why:
+        pytest.skip(str(why))
+
+
+@pytest.fixture(scope="session")
 def shared_store(request, loop, tmp_path_factory):
     """Give the store of a kind, opened at its first use."""
     opened = {}
@@ -45,6 +57,8 @@ def shared_store(request, loop, tmp_path_factory):
                 if "postgres" in kind:
                     pytest.importorskip("langgraph.store.postgres")
                     url = request.getfixturevalue("database")
+                elif "redis" in kind:
+                    url = request.getfixturevalue("store_redis")
                 path = tmp_path_factory.mktemp(kind) / "store.db"
                 store = backends.opened(kind, loop, path=path, url=url)
                 opened[kind] = stack.enter_context(store)
@@ -69,7 +83,10 @@ def fresh(request, loop, tmp_path):
             if "postgres" in kind and not url:
                 pytest.importorskip("langgraph.store.postgres")
                 url.append(request.getfixturevalue("postgres_url"))
-            return {"path": tmp_path / f"{kind}.db", "url": url[0] if url else None}
+            place = url[0] if url else None
+            if "redis" in kind:
+                place = request.getfixturevalue("redis_url")
+            return {"path": tmp_path / f"{kind}.db", "url": place}
 
         def make(kind):
             manager = backends.opened(kind, loop, **place(kind))

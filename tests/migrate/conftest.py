@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import redis as redis_client
+from moving import database
 from typer.testing import CliRunner
 
 
@@ -16,11 +17,16 @@ def folder(tmp_path, monkeypatch):
     return work
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres", "redis", "cluster"])
 def target(request, tmp_path):
-    """The address of an empty target, of both kinds."""
+    """The address of an empty target, of each kind."""
     if request.param == "postgres":
         return request.getfixturevalue("postgres_url")
+    if request.param == "redis":
+        # Beside the old data, which is in other databases.
+        return database(request.getfixturevalue("redis_url"), 9)
+    if request.param == "cluster":
+        return request.getfixturevalue("cluster_url")
     return f"sqlite:///{tmp_path / 'memory.db'}"
 
 

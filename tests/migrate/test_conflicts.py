@@ -6,10 +6,12 @@ import contextlib
 
 import pytest
 from moving import (
+    is_redis,
     many,
     plain_store,
     read_plainly,
     read_summaries,
+    redis_items,
     rows_of,
     write_old_file,
 )
@@ -133,6 +135,9 @@ def values_of(rows, target):
     """The rows' identity and value as stored; a put sets its own moments."""
     if target.startswith("sqlite"):
         return [row[:3] for row in rows]
+    if is_redis(target):
+        items = [row for row in rows if b":item:" in row[0]]
+        return [(key, held.partition(b"\n")[2]) for key, held, _ in items]
     import json
 
     return [
@@ -203,6 +208,11 @@ def test_a_restored_item_keeps_the_lifetime_the_store_gave_it(target, source):
         store.put(NAMESPACE, "Taken", FOREIGN, index=False, ttl=600)
     migrate(source, target, Options(on_conflict="overwrite"))
     rollback(target)
+    if is_redis(target):
+        ((_, _, ttl, _, left),) = redis_items(target).values()
+        assert 590 < int(ttl) / 60_000 <= 600
+        assert 590 < left / 60_000 <= 600
+        return
     (row,) = rows_of(target)["store"]
     if target.startswith("sqlite"):
         assert row[5] is not None
@@ -217,11 +227,10 @@ def test_a_restored_item_keeps_the_lifetime_the_store_gave_it(target, source):
 @contextlib.contextmanager
 def writer_between(monkeypatch, target, act):
     """Let another program act right before the first batch is applied."""
-    from holdover.migrate.targets import postgres, sqlite
+    from holdover.migrate.targets import postgres, redis, sqlite
 
-    kind = sqlite.SqliteTarget if target.startswith("sqlite") else (
-        postgres.PostgresTarget
-    )  # fmt: skip
+    kinds = {"sqlite": sqlite.SqliteTarget, "redis": redis.RedisTarget}
+    kind = kinds.get(target.partition(":")[0], postgres.PostgresTarget)
     apply = kind.apply
     acted = []
 

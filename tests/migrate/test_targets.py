@@ -9,11 +9,13 @@ from datetime import datetime
 import pytest
 from moving import (
     is_postgres,
+    is_redis,
     many,
     path_of,
     plain_store,
     read_plainly,
     read_summaries,
+    redis_items,
     rows_of,
     write_old_file,
 )
@@ -77,6 +79,20 @@ def store_rows(target):
                 "created_at = updated_at, created_at > now() - interval '1 hour' "
                 "FROM store WHERE prefix NOT LIKE '~%' ORDER BY 1, 2"
             ).fetchall()
+    if is_redis(target):
+        return [
+            (
+                *place,
+                json,
+                int(ttl) / 60_000 if ttl else None,
+                created == updated,
+                round(left / 60_000, 1),
+            )
+            for place, (created, updated, ttl, json, left) in redis_items(
+                target
+            ).items()
+            if not place[0].startswith("~")
+        ]
     with closing(sqlite3.connect(path_of(target))) as db:
         return db.execute(
             "SELECT prefix, key, value, ttl_minutes, created_at = updated_at, "
@@ -89,8 +105,11 @@ def store_rows(target):
 
 
 @pytest.fixture
-def second(target, tmp_path, postgres_server):
+def second(target, tmp_path, request):
     """Another target of the same kind, for the store's own rows."""
+    if is_redis(target):
+        yield f"{target}?prefix=own"
+        return
     if not is_postgres(target):
         yield f"sqlite:///{tmp_path / 'own.db'}"
         return
@@ -99,6 +118,7 @@ def second(target, tmp_path, postgres_server):
     import psycopg
     import servers
 
+    postgres_server = request.getfixturevalue("postgres_server")
     name = f"own_{uuid4().hex}"
     with psycopg.connect(postgres_server, autocommit=True) as db:
         db.execute(f'CREATE DATABASE "{name}"')
@@ -149,6 +169,7 @@ def test_rows_beside_others_equal_those_of_put(target, second):
 
 
 def test_the_tables_are_those_of_the_stores_own_set_up(target, second):
+    without_tables(target)
     apply(target, [])
     with plain_store(second) as store:
         store.setup()
@@ -235,7 +256,13 @@ def sqlite_with_vectors(target, index):
     return SqliteTarget(sqlite_store(target, index), target, path_of(target))
 
 
+def without_tables(target):
+    if is_redis(target):
+        pytest.skip("Redis has no tables and no vectors")
+
+
 def needs_extensions(target):
+    without_tables(target)
     if not is_postgres(target) and not hasattr(
         sqlite3.Connection, "enable_load_extension"
     ):
@@ -244,6 +271,7 @@ def needs_extensions(target):
 
 @pytest.mark.parametrize("beside", [False, True])
 def test_vectors_equal_those_of_put(target, second, beside):
+    without_tables(target)
     given = [row_of(n, text) for n, text in enumerate(["one", "three", "one", "\x00"])]
     fake = FakeEmbeddings()
     with indexed_store(second, fake.index) as store:
@@ -268,6 +296,7 @@ def test_vectors_equal_those_of_put(target, second, beside):
 
 @contextmanager
 def indexed_store(target, index):
+    without_tables(target)
     if is_postgres(target):
         from langgraph.store.postgres import PostgresStore
 

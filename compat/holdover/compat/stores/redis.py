@@ -260,7 +260,8 @@ class PlainRedisStore(BaseStore):
         return self._async is None and self._address is None
 
     @property
-    def _is_cluster(self) -> bool:
+    def is_cluster(self) -> bool:
+        """Whether its shards may lie on several servers."""
         transport = self._sync or self._async
         return transport is not None and transport.is_cluster
 
@@ -269,7 +270,7 @@ class PlainRedisStore(BaseStore):
     def known_layout(self, *, create: bool) -> Talk[Layout]:
         """The layout in use, or the one a store that is not there yet would have."""
         if self._layout is None:
-            shards = self._shards or (_SHARDS_OF_A_CLUSTER if self._is_cluster else 1)
+            shards = self._shards or (_SHARDS_OF_A_CLUSTER if self.is_cluster else 1)
             self._layout = yield from operations.layout_of(
                 self.prefix, shards, create=create
             )
@@ -285,6 +286,11 @@ class PlainRedisStore(BaseStore):
     def is_async_only(self) -> bool:
         """Whether it was given an asyncio client."""
         return self._sync is None
+
+    @property
+    def is_there(self) -> bool:
+        """Whether a layout was found or written down, when last looked for."""
+        return self._layout is not None
 
     @property
     def shown(self) -> str:

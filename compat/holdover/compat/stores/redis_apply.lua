@@ -1,11 +1,12 @@
 -- Carries out changes on the items of one shard, all in one step, so that an item and
 -- the entries that list it never disagree.
 --
--- KEYS: namespaces, expires, then `keys` and `recent` of each namespace used, then the
---       item of each change.
--- ARGV: length of an item key before its name, number of namespaces, their registry
---       members, then five for each change: number of its namespace (from 1), number
---       of its group, what to do, a condition, the content.
+-- KEYS: namespaces, expires, layout, then `keys` and `recent` of each namespace used,
+--       then the item of each change.
+-- ARGV: length of an item key before its name, number of namespaces, the layout or
+--       nothing if it is kept elsewhere, the registry's members for the namespaces,
+--       then five for each change: number of its namespace (from 1), number of its
+--       group, what to do, a condition, the content.
 --
 -- What to do is `put` with the lifetime in milliseconds behind it (`put` alone: for
 -- ever), `delete`, `touch` (begin the lifetime anew), `mend` (make the entries agree
@@ -19,28 +20,29 @@
 
 local DUE = 20
 local PER_CHANGE = 5
+local FIXED = 3
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local now_ms = math.floor(now / 1000)
 local skip, spaces = tonumber(ARGV[1]), tonumber(ARGV[2])
-local count = (#ARGV - 2 - spaces) / PER_CHANGE
+local count = (#ARGV - FIXED - spaces) / PER_CHANGE
 
 local function digits(number)
   return string.format('%.0f', number)
 end
 
 local function change(n)
-  local at = 2 + spaces + (n - 1) * PER_CHANGE
+  local at = FIXED + spaces + (n - 1) * PER_CHANGE
   local space = tonumber(ARGV[at + 1])
-  local item = KEYS[2 + 2 * spaces + n]
+  local item = KEYS[FIXED + 2 * spaces + n]
   local name = string.sub(item, skip + 1)
   local _, dots = string.find(name, '..', 1, true)
   return {
     space = space, group = ARGV[at + 2], what = ARGV[at + 3],
     condition = ARGV[at + 4], json = ARGV[at + 5],
     item = item, name = name, key = string.sub(name, dots + 1),
-    keys = KEYS[1 + 2 * space], recent = KEYS[2 + 2 * space],
+    keys = KEYS[FIXED - 1 + 2 * space], recent = KEYS[FIXED + 2 * space],
   }
 end
 
@@ -72,7 +74,7 @@ end
 local emptied, mended = {}, 0
 
 local function list(one, score, ends)
-  local added = redis.call('ZADD', KEYS[1], 0, ARGV[2 + one.space])
+  local added = redis.call('ZADD', KEYS[1], 0, ARGV[FIXED + one.space])
   added = added + redis.call('ZADD', one.keys, 0, one.key)
   added = added + redis.call('ZADD', one.recent, score, one.key)
   if ends then
@@ -92,10 +94,10 @@ local function unlist(one)
 end
 
 local function put(one, n)
-  local created = string.match(heads[n], '^1;(%d+);') or digits(now)
-  local ttl = string.sub(one.what, 5)
   -- Changes of one call differ by a microsecond each: their order is kept.
   local updated = now + n - 1
+  local created = string.match(heads[n], '^1;(%d+);') or digits(updated)
+  local ttl = string.sub(one.what, 5)
   local ends = ttl ~= '' and now_ms + tonumber(ttl) or nil
   list(one, digits(updated), ends)
   redis.call('SET', one.item,
@@ -123,6 +125,11 @@ local function mend(one, n)
   return updated and list(one, updated, left >= 0 and now_ms + left or nil) or 0
 end
 
+-- It may have been flushed while we were running.
+if ARGV[FIXED] ~= '' then
+  redis.call('SETNX', KEYS[FIXED], ARGV[FIXED])
+end
+
 for n, one in ipairs(changes) do
   if left_out[one.group] then
     -- nothing
@@ -140,7 +147,7 @@ end
 
 for space, keys in pairs(emptied) do
   if redis.call('EXISTS', keys) == 0 then
-    mended = mended + redis.call('ZREM', KEYS[1], ARGV[2 + space])
+    mended = mended + redis.call('ZREM', KEYS[1], ARGV[FIXED + space])
   end
 end
 

@@ -2,7 +2,7 @@
 
 With the prefix `holdover`, and `N` the number of a shard:
 
-- `holdover:layout`: `1;shards=` and how many shards there are. Written once.
+- `holdover:{0}:layout`: `1;shards=` and how many shards there are.
 - `holdover:{N}:item:<namespace>..<key>`: a string, `1;<created>;<updated>;<ttl>`, a
   newline and the value as JSON. Times are microseconds since 1970; `ttl` is the whole
   lifetime in milliseconds, empty for ever. The Redis key expires with the item.
@@ -136,7 +136,7 @@ def _space(layout: Layout, namespace: Namespace) -> Space:
 
 def layout_key(prefix: str) -> bytes:
     """Where it is written down which version and how many shards there are."""
-    return f"{prefix}:layout".encode()
+    return f"{prefix}:{{0}}:layout".encode()
 
 
 def layout_text(shards: int) -> str:
@@ -155,7 +155,7 @@ def read_layout(prefix: str, text: bytes) -> Layout:
     if version == str(VERSION) and name == "shards" and number.isdecimal():
         return Layout(prefix, int(number))
     raise StoreUnsuitable(
-        f"The Redis key {prefix}:layout is not one this version can read.",
+        f"The Redis key {prefix}:{{0}}:layout is not one this version can read.",
         failed=("layout",),
         hint="Update holdover, or choose another prefix.",
     )

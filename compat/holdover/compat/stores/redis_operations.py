@@ -523,8 +523,13 @@ def apply(layout: Layout, changes: Sequence[Change]) -> Talk[Outcome]:
     mended = 0
     due: dict[tuple[int, bytes], None] = {}
     for part in _chunks(list(_calls(changes)), _CALLS_AT_ONCE):
-        answers = yield from ask([_call(layout, changes) for changes in part])
-        for changes_of_call, answer in zip(part, answers, strict=True):
+        calls = [_call(layout, changes) for changes in part]
+        if layout.shards > 1:
+            # It may have been flushed; of a single shard, the script sees to that.
+            text = layout_text(layout.shards)
+            calls.append(("SET", layout_key(layout.prefix), text, "NX"))
+        answers = yield from ask(calls)
+        for changes_of_call, answer in zip(part, answers, strict=False):
             left_out, number, expired = answer
             refused.update(int(group) for group in left_out)
             mended += int(number)
@@ -559,12 +564,15 @@ def _call(layout: Layout, changes: Sequence[Change]) -> Command:
     numbers: dict[Space, int] = {}
     for change in changes:
         numbers.setdefault(change.space, len(numbers) + 1)
+    alone = layout.shards == 1
     keys = [layout.registry(shard), layout.expires(shard)]
+    keys.append(layout_key(layout.prefix) if alone else layout.registry(shard))
     for space in numbers:
         keys += [space.keys, space.recent]
     keys += [layout.item(change.space, change.key) for change in changes]
     skip = len(layout.named(shard, b""))
-    arguments: list[Any] = [skip, len(numbers), *[space.member for space in numbers]]
+    arguments: list[Any] = [skip, len(numbers), layout_text(1) if alone else ""]
+    arguments += [space.member for space in numbers]
     for change in changes:
         number = numbers[change.space]
         arguments += [

@@ -19,6 +19,7 @@ from holdover.migrate.targets.base import Applied, Note, Row, StoredRow, Target
 __all__ = ["Applied", "Note", "Row", "StoredRow", "Target", "open_target"]
 
 _POSTGRES = ("postgresql", "postgres")
+_REDIS = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")
 
 
 def open_target(
@@ -51,11 +52,14 @@ def open_target(
             ) from error
         target = open_postgres(address, shown, index, setup=writing)
         return target or _Empty(shown, "PostgreSQL store")
+    if scheme in _REDIS:
+        return _open_redis(address, shown, index, writing=writing)
     if scheme == "factory":
         return Target(open_store(address), shown)
     raise AddressError(
         f"{shown} is not an address of a target.",
-        hint="Give a path, sqlite:///FILE, postgresql://…, module:factory or env:NAME.",
+        hint="Give a path, sqlite:///FILE, postgresql://…, redis://…, module:factory "
+        "or env:NAME.",
     )
 
 
@@ -71,6 +75,19 @@ class _Empty(Target):
 
     def free_bytes(self) -> int | None:
         return shutil.disk_usage(self._folder).free if self._folder else None
+
+
+def _open_redis(
+    address: str, shown: str, index: dict[str, Any] | None, *, writing: bool
+) -> Target:
+    from holdover.migrate.targets.redis import open_redis  # noqa: PLC0415 - slow
+
+    if index:
+        raise UsageError(
+            "A store in plain Redis cannot be searched by meaning.",
+            hint="Leave --index out, or name a SQLite or PostgreSQL target.",
+        )
+    return open_redis(address, shown, setup=writing) or _Empty(shown, "Redis store")
 
 
 def _connected_to_read(path: str) -> sqlite3.Connection:

@@ -15,7 +15,7 @@ from psycopg.rows import tuple_row
 
 from holdover.compat.stores import postgres
 from holdover.compat.stores.backend import Namespace, Value
-from holdover.migrate.conflicts import WRITES, Decision, OnConflict
+from holdover.migrate.conflicts import Decision, OnConflict
 from holdover.migrate.targets.base import (
     Applied,
     Note,
@@ -26,7 +26,7 @@ from holdover.migrate.targets.base import (
     tally,
     unique_batches,
 )
-from holdover.migrate.targets.resolving import Resolved, Resolver
+from holdover.migrate.targets.resolving import Resolved, Resolver, decide_again
 from holdover.migrate.targets.vectors import Vector, embed
 
 _STAGE = """
@@ -148,7 +148,10 @@ class PostgresTarget(Target):
             for batch, known in zip(batches, vectors, strict=True):
                 resolved = Resolver(self).resolve(batch, policy)
                 lost = self._write_heads(cur, [one for one in resolved if one.head])
-                self._decide_again(resolved, lost, policy)
+                losers = [
+                    one for one in resolved if (one.row.namespace, one.row.key) in lost
+                ]
+                decide_again(self, losers, policy)
                 for one in resolved:
                     place = (one.row.namespace, one.row.key)
                     if place in lost:
@@ -173,25 +176,6 @@ class PostgresTarget(Target):
                 raise psycopg.Rollback
             self._put_all(cur, note(Applied(decisions=_counted(len(rows)))))
         return written
-
-    def _decide_again(
-        self,
-        resolved: Sequence[Resolved],
-        lost: set[tuple[Namespace, str]],
-        policy: OnConflict,
-    ) -> None:
-        """Somebody took these places between our reading and writing.
-
-        It may have been the same content; anything else is never overwritten.
-        """
-        losers = [one for one in resolved if (one.row.namespace, one.row.key) in lost]
-        for one, now in zip(
-            losers, Resolver(self).decide([one.row for one in losers]), strict=True
-        ):
-            one.decision = now.decision
-            if now.decision in WRITES or now.decision is Decision.CONFLICT:
-                skipping = policy == "skip"
-                one.decision = Decision.SKIP if skipping else Decision.CONFLICT
 
     def _write_heads(
         self, cur: psycopg.Cursor[Any], resolved: Sequence[Resolved]

@@ -163,6 +163,20 @@ class Resolver:
         return records.new_revision(), entry
 
 
+def decide_again(
+    target: Target, losers: Sequence[Resolved], policy: OnConflict
+) -> None:
+    """Somebody took these places between our reading and writing.
+
+    It may have been the same content; anything else is never overwritten.
+    """
+    decided = Resolver(target).decide([one.row for one in losers])
+    for one, now in zip(losers, decided, strict=True):
+        one.decision = now.decision
+        if now.decision in WRITES or now.decision is Decision.CONFLICT:
+            one.decision = Decision.SKIP if policy == "skip" else Decision.CONFLICT
+
+
 def journal_of(row: Row) -> tuple[str, ...]:
     """Where the journal of a row's item is."""
     return journal.namespace(row.namespace[:-1], row.namespace[-1], row.key)
