@@ -115,8 +115,9 @@ def opened(kind, loop, *, path, url):
         from holdover.compat.stores.redis import PlainRedisStore
 
         client = redis.asyncio.Redis.from_url(url, protocol=2)
-        # The same database as `redis` is in, which the number of shards is kept from.
-        yield PlainRedisStore(client, prefix="other", shards=3)
+        store = PlainRedisStore(client, prefix="other", shards=3)
+        loop.run(store.asetup())
+        yield store
         loop.run(client.aclose())
     else:
         context = loop.run(_aopen(kind, path, url))

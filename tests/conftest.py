@@ -60,6 +60,69 @@ def redis_url(redis_server):
 
 
 @pytest.fixture(scope="session")
+def cluster_server():
+    """URL of a node of a Redis Cluster with three masters."""
+    try:
+        with servers.redis_cluster() as url:
+            yield url
+    except servers.Unavailable as why:
+        pytest.skip(str(why))
+
+
+@pytest.fixture
+def cluster_url(cluster_server):
+    """URL of a node of an emptied cluster."""
+    servers.flush_cluster(cluster_server)
+    return cluster_server
+
+
+@pytest.fixture(scope="session")
+def sentinel_server():
+    """Address of a master and its replica by a sentinel."""
+    try:
+        with servers.redis_sentinel() as url:
+            yield url
+    except servers.Unavailable as why:
+        pytest.skip(str(why))
+
+
+@pytest.fixture
+def sentinel_url(sentinel_server):
+    """Address, by a sentinel, of an emptied master; not for a test that kills it."""
+    servers.flush_sentinel(sentinel_server)
+    return sentinel_server
+
+
+@pytest.fixture
+def tls_url(redis_url):
+    """URL of an emptied Redis by TLS, with the authority to trust."""
+    with servers.tls(redis_url) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def old_redis_server():
+    """URL of a Redis that lacks what came with version 6: HELLO and GETEX."""
+    names = ("HELLO", "GETEX")
+    renamed = [part for name in names for part in ("--rename-command", name, "")]
+    try:
+        with servers.redis(*renamed) as url:
+            yield url
+    except servers.Unavailable as why:
+        pytest.skip(str(why))
+
+
+@pytest.fixture
+def old_redis_url(old_redis_server):
+    """URL of an emptied Redis without HELLO and GETEX."""
+    import redis
+
+    with redis.Redis.from_url(old_redis_server, protocol=2) as client:
+        client.flushall()
+    return old_redis_server
+
+
+@pytest.fixture(scope="session")
 def corpus() -> Path:
     """Data written by old releases; never open it in place, copy it."""
     return HERE / "corpus"

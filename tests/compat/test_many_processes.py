@@ -154,6 +154,17 @@ def test_on_postgresql(postgres_url):
     check(open_store(postgres_url), answers)
 
 
+@pytest.mark.parametrize("place", ["redis_url", "cluster_url"])
+def test_on_redis(place, request):
+    from holdover.compat.stores.opening import open_store
+
+    url = request.getfixturevalue(place)
+    answers = race([start("turns", url, n) for n in range(PROCESSES)])
+    store = open_store(url)
+    check(store, answers)
+    assert store.repair() == 0
+
+
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parent.parent))
     {"turns": turns, "classic": classic}[sys.argv[1]](sys.argv[2], int(sys.argv[3]))

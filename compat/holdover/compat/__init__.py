@@ -14,18 +14,26 @@ if TYPE_CHECKING:
     from holdover.compat.configuration import configure, configured
     from holdover.compat.entity_stores import InMemoryEntityStore, SQLiteEntityStore
     from holdover.compat.errors import HoldoverError
+    from holdover.compat.redis_entity_stores import (
+        RedisEntityStore,
+        UpstashRedisEntityStore,
+    )
     from holdover.compat.repository import Repository
     from holdover.compat.scope import Scope
     from holdover.compat.stores.opening import close_stores, open_store
     from holdover.compat.stores.probing import probe
+    from holdover.compat.stores.redis import PlainRedisStore
 
 _MODULES = {
     "BaseEntityStore": "base",
     "HoldoverError": "errors",
     "InMemoryEntityStore": "entity_stores",
+    "PlainRedisStore": "stores.redis",
+    "RedisEntityStore": "redis_entity_stores",
     "Repository": "repository",
     "SQLiteEntityStore": "entity_stores",
     "Scope": "scope",
+    "UpstashRedisEntityStore": "redis_entity_stores",
     "close_stores": "stores.opening",
     "configure": "configuration",
     "configured": "configuration",
@@ -37,9 +45,12 @@ __all__ = [
     "BaseEntityStore",
     "HoldoverError",
     "InMemoryEntityStore",
+    "PlainRedisStore",
+    "RedisEntityStore",
     "Repository",
     "SQLiteEntityStore",
     "Scope",
+    "UpstashRedisEntityStore",
     "close_stores",
     "configure",
     "configured",

@@ -14,7 +14,8 @@ import threading
 import warnings
 import weakref
 from collections.abc import Iterator, Mapping, MutableMapping
-from typing import TYPE_CHECKING, Annotated, Any
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
@@ -50,7 +51,7 @@ _REPOSITORY = "_repository"
 # What is made at first use is made once, whichever thread comes first.
 _making = threading.RLock()
 #: The objects that use a store, to be told of a fork.
-_users: weakref.WeakValueDictionary[int, _StoreEntityStore] = (
+_users: weakref.WeakValueDictionary[int, StoreEntityStore] = (
     weakref.WeakValueDictionary()
 )
 
@@ -62,8 +63,8 @@ def _reopen_after_fork() -> None:
     from holdover.compat.stores.opening import is_inherited  # noqa: PLC0415
 
     for user in list(_users.values()):
-        if is_inherited(user.base_store):
-            user.__dict__.pop(_REPOSITORY, None)
+        if user.reopens_after_fork or is_inherited(user.base_store):
+            user._let_go()  # noqa: SLF001 - our own class
 
 
 if hasattr(os, "register_at_fork"):
@@ -73,7 +74,7 @@ if hasattr(os, "register_at_fork"):
 _told: set[str] = set()
 
 
-def _warn_once(message: str, stacklevel: int = 3) -> None:
+def warn_once(message: str, stacklevel: int = 3) -> None:
     """Warn of one thing once; by default at the caller of our caller."""
     if message not in _told:
         warnings.warn(message, stacklevel=stacklevel)
@@ -93,10 +94,13 @@ def _log_once(message: str, *arguments: str) -> None:
     logger.warning(message, *arguments)
 
 
-class _StoreEntityStore(BaseEntityStore):
+class StoreEntityStore(BaseEntityStore):
     """The five methods and their twins, over a repository made at first use."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="ignore")
+
+    #: Whether a child process has to make connections of its own in any case.
+    reopens_after_fork: ClassVar[bool] = False
 
     _given: BaseStore | str | None = PrivateAttr(default=None)
     _scope: Scope | None = PrivateAttr(default=None)
@@ -134,6 +138,10 @@ class _StoreEntityStore(BaseEntityStore):
         repository: Repository = made
         return repository
 
+    def _let_go(self) -> None:
+        """Let the next use make the repository anew."""
+        self.__dict__.pop(_REPOSITORY, None)
+
     def __getstate__(self) -> dict[Any, Any]:
         """Leave out what is opened again where it is needed."""
         state = dict(super().__getstate__())
@@ -169,14 +177,22 @@ class _StoreEntityStore(BaseEntityStore):
     def _legacy_place(self) -> LegacyPlace | None:
         return None
 
+    def _lifetime(self) -> timedelta | None:
+        """How long lives what is set; `None` is for ever."""
+        return None
+
+    def _recall(self) -> timedelta | None:
+        """How long lives what is read from then on; `None` changes nothing."""
+        return None
+
     def get(self, key: str, default: str | None = None) -> str | None:
         """The summary of an entity, or `default`."""
-        record = self._records().get(_ENTITY, _name(key))
+        record = self._records().get(_ENTITY, _name(key), recall=self._recall())
         return default if record is None else record.text
 
     def set(self, key: str, value: str | None) -> None:
         """Keep a summary; an empty one changes nothing."""
-        self._records().put(_ENTITY, _content(key, value))
+        self._records().put(_ENTITY, _content(key, value), ttl=self._lifetime())
 
     def delete(self, key: str) -> None:
         """Remove an entity, also from view of what the old place still holds."""
@@ -192,12 +208,14 @@ class _StoreEntityStore(BaseEntityStore):
 
     async def aget(self, key: str, default: str | None = None) -> str | None:
         """See `get`."""
-        record = await self._records().aget(_ENTITY, _name(key))
+        records, recall = self._records(), self._recall()
+        record = await records.aget(_ENTITY, _name(key), recall=recall)
         return default if record is None else record.text
 
     async def aset(self, key: str, value: str | None) -> None:
         """See `set`."""
-        await self._records().aput(_ENTITY, _content(key, value))
+        lifetime = self._lifetime()
+        await self._records().aput(_ENTITY, _content(key, value), ttl=lifetime)
 
     async def adelete(self, key: str) -> None:
         """See `delete`."""
@@ -212,7 +230,7 @@ class _StoreEntityStore(BaseEntityStore):
         await self._records().aclear(_ENTITY)
 
 
-class InMemoryEntityStore(_StoreEntityStore):
+class InMemoryEntityStore(StoreEntityStore):
     """Entities in this process, or in a store.
 
     Args:
@@ -239,7 +257,7 @@ class InMemoryEntityStore(_StoreEntityStore):
         **unknown: Any,
     ) -> None:
         super().__init__()
-        _warn_of(unknown, type(self))
+        warn_of(unknown, type(self))
         self._session_id = session_id
         self._scope = None if scope is None else Scope.of(scope)
         self._history, self._unsafe = history, unsafe
@@ -359,7 +377,7 @@ class InMemoryEntityStore(_StoreEntityStore):
             await super().aclear()
 
 
-class SQLiteEntityStore(_StoreEntityStore):
+class SQLiteEntityStore(StoreEntityStore):
     """Entities of a session that a classic `SQLiteEntityStore` kept in a file.
 
     Without a store, LangGraph's tables are added to the file itself. The classic
@@ -403,13 +421,13 @@ class SQLiteEntityStore(_StoreEntityStore):
             "table_name": table_name,
         }
         super().__init__(*args, **fields)
-        _warn_of(unknown, type(self))
+        warn_of(unknown, type(self))
         self._given = store
         self._scope = None if scope is None else Scope.of(scope)
         self._history, self._unsafe = history, unsafe
-        self._read_legacy = (legacy or _environment_legacy()) != "off"
+        self._read_legacy = (legacy or environment_legacy()) != "off"
         if session_id == DEFAULT_SESSION and scope is None:
-            _warn_once(
+            warn_once(
                 "SQLiteEntityStore without a session_id: every user of the session "
                 f"{DEFAULT_SESSION!r} shares its entities. Pass session_id=."
             )
@@ -444,7 +462,7 @@ class SQLiteEntityStore(_StoreEntityStore):
 class _EntityView(MutableMapping[str, str | None]):
     """The entities of a store as the dictionary that `.store` used to be."""
 
-    def __init__(self, owner: _StoreEntityStore) -> None:
+    def __init__(self, owner: StoreEntityStore) -> None:
         self._owner = owner
 
     def __getitem__(self, key: str) -> str | None:
@@ -486,14 +504,16 @@ def _content(key: Any, value: Any) -> dict[str, Any]:
     return {"name": _name(key), "summary": text}
 
 
-def _warn_of(unknown: Mapping[str, Any], kind: type) -> None:
+def warn_of(unknown: Mapping[str, Any], kind: type, stacklevel: int = 4) -> None:
+    """Name arguments that do nothing, at the caller of the constructor."""
     if unknown:
         names = ", ".join(sorted(unknown))
-        _warn_once(
+        warn_once(
             f"{kind.__name__} does not know the argument(s) {names}; ignored.",
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
 
 
-def _environment_legacy() -> str:
+def environment_legacy() -> str:
+    """What `HOLDOVER_LEGACY` says where the argument `legacy` says nothing."""
     return os.environ.get("HOLDOVER_LEGACY", "").strip().lower()

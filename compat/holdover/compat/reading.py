@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from langgraph.store.base import PutOp, SearchOp
 
@@ -18,6 +18,7 @@ from holdover.compat.stores.backend import (
     DirectReads,
     Page,
     Read,
+    Replace,
     Search,
     Steps,
     Write,
@@ -35,6 +36,13 @@ LABELS = (INTERNAL_ROOT, "labels")
 PAGE = 500
 
 
+class OldValue(NamedTuple):
+    """What an old place holds, where it ends there; what is left of its life."""
+
+    text: str
+    lifetime: timedelta | None = None
+
+
 class LegacyPlace(Protocol):
     """Where a classic class kept its data; it is only read."""
 
@@ -42,12 +50,24 @@ class LegacyPlace(Protocol):
         """Whether the old place exists."""
         ...
 
-    def read(self, name: str) -> str | None:
+    def read(self, name: str) -> str | OldValue | None:
         """The old value of a name, or `None`."""
         ...
 
     def locator(self, name: str) -> str:
         """Where that value is, as `meta.source.locator` says it."""
+        ...
+
+
+class SharedLegacyPlace(LegacyPlace, Protocol):
+    """An old place that cannot tell whether it holds anything of one session.
+
+    A mark for every name that is ever set would outlive all of them, so only the
+    names it holds are marked.
+    """
+
+    def holds(self, names: Sequence[str]) -> set[str]:
+        """Which of these names it has."""
         ...
 
 
@@ -170,7 +190,8 @@ class Reading:
         self, kind: str, name: str, key: str, revision: str, place: LegacyPlace
     ) -> Steps[Record | None]:
         """Take a name over from the old place, once."""
-        text = yield Call(lambda: place.read(name))
+        old = yield Call(lambda: place.read(name))
+        text, left = old if isinstance(old, OldValue) else (old, None)
         if not text:
             return None
         content: dict[str, Any] = {"name": name, KINDS[kind].text: text}
@@ -185,17 +206,17 @@ class Reading:
             ]:
                 self._emit("tombstoned")
                 return None
-        at = records.timestamp(records.now())
-        value = records.build(
-            kind,
-            content,
-            {
-                "revision": revision,
-                "status": "imported",
-                "recorded_at": at,
-                "source": {"kind": "adoption", "locator": place.locator(name)},
-            },
-        )
+        moment = records.now()
+        at = records.timestamp(moment)
+        meta: dict[str, Any] = {
+            "revision": revision,
+            "status": "imported",
+            "recorded_at": at,
+            "source": {"kind": "adoption", "locator": place.locator(name)},
+        }
+        if left is not None:
+            meta["expires_at"] = records.timestamp(moment + left)
+        value = records.build(kind, content, meta)
         touched = marks.touched_namespace(self._labels, KINDS[kind].label)
         put = self._backend.put_op
         note = marks.mark("adopted", revision=revision, at=at)
@@ -204,7 +225,8 @@ class Reading:
             # The redactor keeps this name out of the store.
             return records.read(kind, key, value)
         head = (self.namespace(kind), key)
-        yield from self._write([[put(touched, key, note), put(*head, value, index)]])
+        adopted = put(*head, value, index, minutes(left))
+        yield from self._write([[put(touched, key, note), adopted]])
         # A deletion noted before the head was written did not see it.
         now_there, _, *noted = yield Read([head, *self._mark_pairs(kind, key)])
         if any(noted):
@@ -215,7 +237,7 @@ class Reading:
         return records.read(kind, key, value)
 
     def _extend(self, record: Record, lifetime: timedelta) -> Steps[None]:
-        """Put the same revision with a later end."""
+        """Put the same revision with an end of its own, unless it was replaced."""
         expires_at = records.timestamp(records.now() + lifetime)
         value = dict(record.value)
         value["meta"] = {**record.meta, "expires_at": expires_at}
@@ -226,8 +248,11 @@ class Reading:
             list(KINDS[record.kind].index),
             minutes(lifetime),
         )
+        if not (yield Replace(put, record.value)):
+            return
         ending = yield from self._ending(record.kind, record.key, record.meta, lifetime)
-        yield Write([[*ending, put]])
+        if ending:
+            yield Write([ending])
 
     def _ending(
         self,

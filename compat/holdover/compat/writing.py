@@ -6,7 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from langgraph.store.base import PutOp
 
@@ -14,7 +14,10 @@ from holdover.compat import journal, marks, records, tombstones
 from holdover.compat.reading import Reading, minutes
 from holdover.compat.records import KINDS
 from holdover.compat.scope import encode_key
-from holdover.compat.stores.backend import Older, Page, Pair, Read, Steps
+from holdover.compat.stores.backend import Call, Older, Page, Pair, Read, Steps
+
+if TYPE_CHECKING:
+    from holdover.compat.reading import SharedLegacyPlace
 
 Outcome = Literal["written", "unchanged", "extended", "empty", "tombstoned"]
 Origin = Literal["chain", "migration", "adoption", "human", "agent"]
@@ -74,7 +77,7 @@ class Writing(Reading):
         names = keys or [records.key_of(kind, content) for content in given]
         item_keys = [encode_key(name) for name in names]
 
-        heads, noted, buried = yield from self._before_writing(kind, item_keys)
+        heads, noted, buried = yield from self._before_writing(kind, names, item_keys)
         if buried:
             keyring = yield from tombstones.read_keyring()
             stopped = yield from tombstones.stopped(keyring, self._labels, kind, given)
@@ -122,22 +125,30 @@ class Writing(Reading):
         return outcomes
 
     def _before_writing(
-        self, kind: str, keys: Sequence[str]
+        self, kind: str, names: Sequence[str], keys: Sequence[str]
     ) -> Steps[tuple[dict[str, Any], set[str], bool]]:
         """The heads, the keys that need no mark, and whether any tombstone exists."""
         namespace = self.namespace(kind)
         pairs: list[Pair] = [(tombstones.NAMESPACE, tombstones.ANY)]
         pairs += [(namespace, key) for key in keys]
-        old_place = self._old_place() is not None
-        if old_place:
+        place = self._old_place()
+        if place is not None:
             touched = marks.touched_namespace(self._labels, KINDS[kind].label)
             pairs += [(touched, key) for key in keys]
         buried, *values = yield Read(pairs)
         heads = dict(zip(keys, values, strict=False))
         noted = set(keys)
-        if old_place:
+        if place is not None:
             marked = zip(keys, values[len(keys) :], strict=True)
             noted = {key for key, mark in marked if mark is not None}
+        # Asked by name: `isinstance` of a protocol takes as long as a read.
+        if hasattr(place, "holds"):
+            shared = cast("SharedLegacyPlace", place)
+            of = {
+                key: n for key, n in zip(keys, names, strict=True) if key not in noted
+            }
+            held = yield Call(lambda: shared.holds(list(of.values())))
+            noted |= {key for key, name in of.items() if name not in held}
         return heads, noted, buried is not None
 
     def _touched_put(self, kind: str, key: str, what: str, value: Any) -> PutOp:
@@ -194,7 +205,9 @@ class Writing(Reading):
         into = journal.namespace(self._labels, kind.label, key)
         put, lifetime = self._backend.put_op, minutes(write.ttl)
         puts = [put(into, value["meta"]["revision"], value, ttl=lifetime)]
-        if head is not None and not self_journaled(head, write.kind):
+        # Of a bound of one, the new revision is the one.
+        bounded = self._bound.keep == 1
+        if head is not None and not bounded and not self_journaled(head, write.kind):
             entry = self._superseded(head, write.kind, write.at)
             puts.append(put(into, replaced, entry, ttl=lifetime))
         return _Next("written", [*puts, head_put], value)
@@ -259,8 +272,11 @@ def _empty(text: Any) -> bool:
 
 
 def self_journaled(head: Any, kind: str) -> bool:
-    """Whether a head was journaled when it was written, as chain writes are."""
-    if not records.is_record(head, kind):
+    """Whether a head was journaled when it was written, as chain writes are.
+
+    One with an end is not relied on: a recall may have let it outlive its entry.
+    """
+    if not records.is_record(head, kind) or "expires_at" in head.get("meta", {}):
         return False
     source = head.get("meta", {}).get("source")
     return isinstance(source, Mapping) and source.get("kind") in _SELF_JOURNALED

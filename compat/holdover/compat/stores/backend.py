@@ -67,6 +67,22 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
+class Replace:
+    """A put that counts only where the revision of `before` is still there.
+
+    It gives whether it counted. A recall is a read: it must not bring back what was
+    overwritten or deleted since it looked. Vectors stay, the content being the same.
+    """
+
+    put: PutOp
+    before: Value
+
+    def perform(self, backend: Any) -> Any:
+        """Carry it out."""
+        return backend.replace(self.put, self.before)
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """A namespace in key order: `(key, value)` beyond `after`, exactly its own."""
 
@@ -136,7 +152,7 @@ class Call:
         return self.function()
 
 
-Step = Read | Write | Page | Count | Older | Namespaces | Search | Call
+Step = Read | Write | Replace | Page | Count | Older | Namespaces | Search | Call
 Steps = Generator[Step, Any, T]
 
 
@@ -162,6 +178,10 @@ class Backend(ABC):
     @abstractmethod
     def write(self, groups: Sequence[Sequence[PutOp]]) -> Any:
         """See `Write`."""
+
+    @abstractmethod
+    def replace(self, put: PutOp, before: Value) -> Any:
+        """See `Replace`."""
 
     @abstractmethod
     def page(
@@ -247,6 +267,16 @@ class DirectReads(Backend):
     @abstractmethod
     def value(self, prefix: str, key: str) -> Value | None:
         """The value of a key; `prefix` is the namespace joined by dots."""
+
+
+def revision_in(value: Any) -> Any:
+    """The revision of whatever lies there, of any kind."""
+    meta = value.get("meta") if isinstance(value, Mapping) else None
+    return meta.get("revision") if isinstance(meta, Mapping) else None
+
+
+def _is_still(item: Any, before: Value) -> bool:
+    return item is not None and revision_in(item.value) == revision_in(before)
 
 
 def _order(op: PutOp) -> tuple[bool, Namespace, str]:
@@ -362,6 +392,14 @@ class PlainBackend(Backend):
         for batch in self.batches(groups):
             self.store.batch(batch)
 
+    def replace(self, put: PutOp, before: Value) -> bool:
+        """Look, and put: this store has no way to do both in one moment."""
+        look = GetOp(put.namespace, put.key, refresh_ttl=False)
+        if not _is_still(self.store.batch([look])[0], before):
+            return False
+        self.store.batch([put])
+        return True
+
     def search(self, op: SearchOp) -> list[SearchItem]:
         """Search by a `SearchOp`."""
         return self.store.batch([op])[0]  # type: ignore[return-value]
@@ -407,6 +445,15 @@ class MemoryBackend(PlainBackend):
         held: Any = self.store._data  # type: ignore[attr-defined]  # noqa: SLF001
         return [_value(held.get(namespace, {}).get(key)) for namespace, key in pairs]
 
+    def replace(self, put: PutOp, before: Value) -> bool:
+        """Change the item itself: who writes or deletes meanwhile replaces it."""
+        held: Any = self.store._data  # type: ignore[attr-defined]  # noqa: SLF001
+        item = held.get(put.namespace, {}).get(put.key)
+        if not _is_still(item, before):
+            return False
+        item.value = dict(put.value or {})
+        return True
+
     def transient(self, error: BaseException) -> bool:
         """Whether a search met another thread's write: the store has no lock."""
         return isinstance(error, RuntimeError) and "changed size" in str(error)
@@ -434,6 +481,14 @@ class AsyncPlainBackend(Backend):
         """Write by `PutOp`s: `abatch`, as `aput` would coalesce with strangers."""
         for batch in self.batches(groups):
             await self.store.abatch(batch)
+
+    async def replace(self, put: PutOp, before: Value) -> bool:
+        """Look, and put: this store has no way to do both in one moment."""
+        look = GetOp(put.namespace, put.key, refresh_ttl=False)
+        if not _is_still((await self.store.abatch([look]))[0], before):
+            return False
+        await self.store.abatch([put])
+        return True
 
     async def search(self, op: SearchOp) -> list[SearchItem]:
         """Search by a `SearchOp`."""

@@ -22,6 +22,7 @@ from holdover.compat.stores.backend import (
     Namespace,
     Pair,
     Value,
+    revision_in,
 )
 
 CONNECT_SECONDS = 10
@@ -34,6 +35,12 @@ _READ = (
     "JOIN store s ON s.prefix = k.prefix AND s.key = k.key"
 )
 _COUNT = "SELECT count(*) FROM store WHERE prefix = %s"
+_REPLACE = (
+    "UPDATE store SET value = %s::jsonb, updated_at = CURRENT_TIMESTAMP, "
+    "expires_at = now() + %s * interval '1 minute', ttl_minutes = %s "
+    "WHERE prefix = %s AND key = %s "
+    "AND value->'meta'->>'revision' IS NOT DISTINCT FROM %s"
+)
 _OLDER = "SELECT key FROM store WHERE prefix = %s ORDER BY key DESC OFFSET %s"
 _INDEXES = ("store_prefix_idx", "store_vectors_embedding_idx")
 
@@ -183,6 +190,11 @@ def _drop_invalid_indexes(cur: psycopg.Cursor[Any]) -> None:
         cur.execute(f"DELETE FROM {table} WHERE v >= %s", (step,))  # noqa: S608
 
 
+def _replacing(put: PutOp, before: Value) -> tuple[Any, ...]:
+    value, prefix = orjson.dumps(put.value).decode(), ".".join(put.namespace)
+    return (value, put.ttl, put.ttl, prefix, put.key, revision_in(before))
+
+
 class PostgresBackend(Backend):
     """A `PostgresStore`, ours or the user's: reads by SQL, writes by the store.
 
@@ -215,6 +227,11 @@ class PostgresBackend(Backend):
         """Write by the store; each batch is one transaction."""
         for batch in self.batches(groups):
             self.store.batch(batch)
+
+    def replace(self, put: PutOp, before: Value) -> bool:
+        """Compare and write in one statement."""
+        with self._cursor() as cur:
+            return bool(cur.execute(_REPLACE, _replacing(put, before)).rowcount)
 
     def page(
         self,
@@ -273,6 +290,12 @@ class AsyncPostgresBackend(AsyncPlainBackend):
         for n, value in await self._rows(_READ, _read_arguments(pairs)):
             found[n - 1] = orjson.loads(value)
         return found
+
+    async def replace(self, put: PutOp, before: Value) -> bool:
+        """Compare and write in one statement."""
+        async with self.store._cursor() as cur:  # noqa: SLF001 - as the store writes
+            await cur.execute(_REPLACE, _replacing(put, before))
+            return bool(cur.rowcount)
 
     async def page(
         self,

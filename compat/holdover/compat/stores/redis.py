@@ -80,8 +80,9 @@ class PlainRedisStore(BaseStore):
     lies in one shard.
 
     Args:
-        client: A client of redis-py. An asyncio client serves only the async methods;
-            a sync one serves both, async ones from a thread.
+        client: A client of redis-py. A sync one serves both kinds of methods, async
+            ones from a thread. An asyncio client works in one loop, the first it is
+            used in; sync methods may be called from other threads meanwhile.
         prefix: What all keys begin with; several stores can be in one database.
         shards: In how many slots of a cluster a new store lies; by default 64, and 1
             where there is no cluster. An existing store keeps its number.
@@ -110,6 +111,8 @@ class PlainRedisStore(BaseStore):
         self._address: RedisAddress | None = None
         self._sync: Transport | None = None
         self._async: AsyncTransport | None = None
+        #: Where an asyncio client is at home; known once it has been used.
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._by_loop: weakref.WeakKeyDictionary[
             asyncio.AbstractEventLoop, AsyncTransport
         ] = weakref.WeakKeyDictionary()
@@ -214,7 +217,9 @@ class PlainRedisStore(BaseStore):
 
     def run(self, talk: Talk[T]) -> T:
         """Carry an operation of `redis_operations` out."""
-        transport = self._transport()
+        if self._sync is None:
+            return self._run_on_its_loop(talk)
+        transport = self._sync
         answers: Any = None
         try:
             while True:
@@ -227,12 +232,27 @@ class PlainRedisStore(BaseStore):
         if self._borrows_thread:
             return await asyncio.to_thread(self.run, talk)
         transport = self._async_transport()
+        if self._async is not None and self._loop is None:
+            self._loop = asyncio.get_running_loop()
         answers: Any = None
         try:
             while True:
                 answers = await transport.send(talk.send(answers))
         except StopIteration as stop:
             return stop.value  # type: ignore[no-any-return]
+
+    def _run_on_its_loop(self, talk: Talk[T]) -> T:
+        try:
+            running = asyncio.get_running_loop()
+        except RuntimeError:
+            running = None
+        loop = self._loop
+        if loop is None or loop is running or not loop.is_running():
+            raise SyncUseOfAsyncStore(
+                "This PlainRedisStore was given an asyncio client.",
+                hint="Use the method's async twin, or give a redis.Redis.",
+            )
+        return asyncio.run_coroutine_threadsafe(self.arun(talk), loop).result()
 
     def _transport(self) -> Transport:
         if self._sync is None:

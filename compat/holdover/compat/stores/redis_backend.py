@@ -58,6 +58,10 @@ class RedisBackend(Backend):
         """Write; where there is one shard, each group at once."""
         return self._do(_write(self.store, groups))
 
+    def replace(self, put: PutOp, before: Value) -> Any:
+        """Compare and write in the server."""
+        return self._do(_replace(self.store, put, before))
+
     def page(
         self,
         namespace: Namespace,
@@ -143,6 +147,18 @@ def _write(store: PlainRedisStore, groups: Sequence[Sequence[PutOp]]) -> Talk[No
     first, after = changes_of(layout, groups)
     yield from operations.apply(layout, first)
     yield from operations.apply(layout, after)
+
+
+def _replace(store: PlainRedisStore, put: PutOp, before: Value) -> Talk[bool]:
+    layout = yield from store.known_layout(create=True)
+    change = Change(
+        layout.space(put.namespace),
+        put.key,
+        put_with(milliseconds(put.ttl)),
+        to_json(put.value),
+        b"=" + to_json(before),
+    )
+    return not (yield from operations.apply(layout, [change])).refused
 
 
 def _page(

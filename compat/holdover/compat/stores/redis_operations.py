@@ -316,11 +316,14 @@ def _below(
 class _Range:
     """The namespaces of a shard that begin with a prefix, read in pieces."""
 
-    def __init__(self, layout: Layout, shard: int, prefix: Namespace) -> None:
+    def __init__(
+        self, layout: Layout, shard: int, prefix: Namespace, size: int = _PAGE
+    ) -> None:
         first = member(prefix)
         self._registry = layout.registry(shard)
         self._start: bytes | str = b"[" + first if first else "-"
         self._end: bytes | str = b"(" + first[:-1] + b"\1" if first else "+"
+        self._size = size
         self.buffer: deque[Namespace] = deque()
         self.more = True
 
@@ -332,11 +335,11 @@ class _Range:
             self._end,
             "LIMIT",
             0,
-            _PAGE,
+            self._size,
         )
 
     def take(self, answer: Sequence[Any]) -> None:
-        self.more = len(answer) == _PAGE
+        self.more = len(answer) == self._size
         self.buffer.extend(labels_of(_raw(raw)) for raw in answer)
         if answer:
             self._start = b"(" + _raw(answer[-1])
@@ -347,6 +350,7 @@ class _Range:
             jump = b"[" + member(beyond)[:-1] + b"\1"
             if isinstance(self._start, str) or jump[1:] > self._start[1:]:
                 self._start = jump
+        self._size = _PAGE
         self.take((yield from ask_one(*self.command())))
 
 
@@ -361,7 +365,8 @@ def namespaces(
 ) -> Talk[list[Namespace]]:
     """The namespaces that hold something, in order, cut to `max_depth` labels."""
     empty = yield from _emptied(layout, now_ms)
-    ranges = [_Range(layout, shard, prefix) for shard in range(layout.shards)]
+    size = max(1, min(_PAGE, offset + limit))
+    ranges = [_Range(layout, shard, prefix, size) for shard in range(layout.shards)]
     answers = yield from ask([part.command() for part in ranges])
     heap = []
     for n, (part, answer) in enumerate(zip(ranges, answers, strict=True)):

@@ -24,6 +24,7 @@ from holdover.compat.stores.backend import (
     Namespace,
     Pair,
     Value,
+    revision_in,
 )
 
 BUSY_SECONDS = 30.0
@@ -41,6 +42,12 @@ _RANGE_FROM = 32
 _RANGE_WASTE = 4
 _DELETE = "DELETE FROM store WHERE prefix = ? AND key = ?"
 _COUNT = "SELECT count(*) FROM store WHERE prefix = ?"
+# Stock stores write JSON as a BLOB, which SQLite would take for its own binary form.
+_REPLACE = (
+    "UPDATE store SET value = ?, updated_at = CURRENT_TIMESTAMP, expires_at = ?, "
+    "ttl_minutes = ? WHERE prefix = ? AND key = ? "
+    "AND json_extract(CAST(value AS TEXT), '$.meta.revision') IS ?"
+)
 _OLDER = "SELECT key FROM store WHERE prefix = ? ORDER BY key DESC LIMIT -1 OFFSET ?"
 _COLUMN_ADDED = re.compile(r"ADD COLUMN (\w+)")
 #: The tables of a LangGraph store; a legacy file may not have its own by that name.
@@ -315,6 +322,12 @@ class SqliteBackend(DirectReads):
             if puts:
                 conn.executemany(PUT, puts)
 
+    def replace(self, put: PutOp, before: Value) -> bool:
+        """Compare and write in one statement."""
+        conn = self._ready()
+        with self.store.lock, atomically(conn, "IMMEDIATE"):
+            return bool(conn.execute(_REPLACE, _replacing(put, before)).rowcount)
+
     def _batch(self, batch: list[PutOp]) -> None:
         try:
             self.store.batch(batch)
@@ -392,6 +405,12 @@ class AsyncSqliteBackend(AsyncPlainBackend):
                         await self.store.conn.rollback()
                 raise
 
+    async def replace(self, put: PutOp, before: Value) -> bool:
+        """Compare and write in one statement."""
+        async with self.store._cursor() as cur:  # noqa: SLF001 - as the store writes
+            await cur.execute(_REPLACE, _replacing(put, before))
+            return bool(cur.rowcount)
+
     async def page(
         self,
         namespace: Namespace,
@@ -425,6 +444,12 @@ class AsyncSqliteBackend(AsyncPlainBackend):
     def translate(self, error: BaseException) -> BaseException:
         """Name the file and what to do."""
         return _translated(error)
+
+
+def _replacing(put: PutOp, before: Value) -> tuple[Any, ...]:
+    ends = expiry(put.ttl, datetime.now(UTC))
+    value, prefix = orjson.dumps(put.value), ".".join(put.namespace)
+    return (value, ends, put.ttl, prefix, put.key, revision_in(before))
 
 
 def _page_query(
