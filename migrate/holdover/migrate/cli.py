@@ -577,19 +577,38 @@ def rollback(
 
 @app.command(
     epilog=_examples(
-        "holdover probe sqlite:///memory.db", "holdover probe myapp.stores:make_store"
+        "holdover probe sqlite:///memory.db",
+        "holdover probe myapp.stores:make_store --full",
     )
 )
 @_guarded
-def probe(target: Target, json: Json = False) -> None:
+def probe(
+    target: Target,
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="Run the whole conformance suite (a minute)."),
+    ] = False,
+    json: Json = False,
+) -> None:
     """Test whether a store keeps items exact and apart.
 
     Answers: would this store lose or mix up memory? Canaries are written below
-    ("~holdover", "probe") and removed.
+    ("~holdover", "probe") and removed; with --full, below random namespaces.
     """
     from holdover.migrate import report  # noqa: PLC0415
     from holdover.migrate.care import probe as carry_out  # noqa: PLC0415
 
+    if full:
+        from holdover.migrate.care import probe_fully  # noqa: PLC0415
+
+        found = probe_fully(target)
+        _finish(
+            "probe",
+            report.FullProbe(found.as_dict()),
+            found.text().splitlines(),
+            int(bool(found.failed)),
+            json=json,
+        )
     done = carry_out(target)
     _finish("probe", done, report.probe_lines(done), int(bool(done.failed)), json=json)
 

@@ -17,7 +17,7 @@ from holdover.migrate.ledger import SHOWN
 from holdover.migrate.plan import Plan
 from holdover.migrate.rollback import RollbackReport
 from holdover.migrate.run import CopyReport, MigrateReport
-from holdover.migrate.sources.base import Inventory
+from holdover.migrate.sources.base import Inventory, Other
 from holdover.migrate.status import RunStatus
 from holdover.migrate.verify import VerifyReport
 
@@ -27,6 +27,13 @@ _LABEL = 10
 _EXAMPLES = 5
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 _KILO = 1000
+
+
+@dataclasses.dataclass
+class FullProbe:
+    """What `probe --full` prints as JSON: the suite's report, which has a schema."""
+
+    conformance: dict[str, Any]
 
 
 def as_json(command: str, report: Any, exit_code: int) -> str:
@@ -113,6 +120,7 @@ def inventory_lines(inventory: Inventory) -> list[str]:
     if not any(group.items for group in inventory.groups):
         lines.append(_line("found", "nothing"))
     lines += _skipped_lines(inventory)
+    lines += _other_lines(inventory)
     if inventory.ambiguous_count:
         lines.append(
             _line(
@@ -138,6 +146,20 @@ def _skipped_lines(inventory: Inventory) -> list[str]:
     lines = [_line("skipped", _count(inventory.skipped_count, "object"))]
     reasons = (f"{name}: {why}" for name, why in inventory.skipped)
     return lines + _more(reasons, inventory.skipped_count)
+
+
+def _other_lines(inventory: Inventory) -> list[str]:
+    """What else there is, and that it stays where it is."""
+    if not inventory.others:
+        return []
+    lines = [_line("also here", "not moved by this version:")]
+    lines += [" " * _LABEL + "  " + _other(other) for other in inventory.others]
+    return lines
+
+
+def _other(other: Other) -> str:
+    about = "about " if other.estimated else ""
+    return printable(f"{other.name}: {about}{other.count:,}")
 
 
 def _reject_lines(rejects: Mapping[str, int]) -> list[str]:
@@ -300,7 +322,12 @@ def probe_lines(report: ProbeReport) -> list[str]:
 
 def sweep_lines(report: SweepReport) -> list[str]:
     """What `sweep` prints."""
-    return [_line("swept", f"{_count(report.removed, 'expired item')} removed")]
+    lines = [_line("swept", f"{_count(report.removed, 'expired item')} removed")]
+    if report.mended:
+        lines.append(
+            _line("repaired", f"{report.mended:,} list entries that did not agree")
+        )
+    return lines
 
 
 def forget_lines(report: ForgetReport) -> list[str]:
