@@ -23,6 +23,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 import data
 import raw
+from plain_redis import plain_redis
 
 ROUNDS = 3
 Row = tuple[str, str, str, str, str]
@@ -313,6 +314,7 @@ GROUPS = {
     "memory": memory,
     "entities": entity_store,
     "start": start_up,
+    "plain-redis": plain_redis,
 }
 
 
