@@ -80,14 +80,20 @@ def database(url, number):
 
 
 def redis_state(url):
-    """Every key of every database: its bytes, its value and when it ends."""
+    """Every old key of every database: its bytes, its value and when it ends."""
     import redis
+
+    from holdover.compat.stores.redis_connecting import connect, parse_address
 
     found = {}
     for db in (0, 3):
-        with redis.Redis.from_url(database(url, db)) as client:
+        with redis.Redis.from_url(database(url, 0)) as probe:
+            if db and probe.info("cluster")["cluster_enabled"]:
+                continue
+        with connect(parse_address(database(url, db))) as client:
             for key in client.scan_iter(count=1000):
-                found[db, key] = (client.dump(key), client.pexpiretime(key))
+                if not key.startswith(b"holdover:"):
+                    found[db, key] = (client.dump(key), client.pexpiretime(key))
     return found
 
 
@@ -226,12 +232,14 @@ def rows_of(target):
 
 
 def redis_keys(url):
-    """Every key of a database or cluster: what it holds and when it ends."""
+    """Every key of a store: what it holds and when it ends."""
     from holdover.compat.stores.redis_connecting import connect, parse_address
 
-    client = connect(parse_address(url))
+    address = parse_address(url)
+    prefix = address.store_options.get("prefix", "holdover")
+    client = connect(address)
     found = []
-    for key in sorted(client.scan_iter(count=1000)):
+    for key in sorted(client.scan_iter(f"{prefix}:*", count=1000)):
         kind = client.type(key)
         value = (
             client.get(key)

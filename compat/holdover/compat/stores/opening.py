@@ -7,7 +7,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
@@ -19,6 +19,9 @@ from holdover.compat.stores.address import (
     scheme_of,
     sqlite_path,
 )
+
+if TYPE_CHECKING:
+    from holdover.compat.stores.redis import PlainRedisStore
 
 _POSTGRES = ("postgresql", "postgres")
 _REDIS = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")
@@ -100,7 +103,12 @@ def _open(address: str, index: Mapping[str, Any] | None, *, setup: bool) -> Base
     if scheme in _POSTGRES:
         return _open_postgres(address, index, setup=setup)
     if scheme in _REDIS:
-        return _open_redis(address, index, setup=setup)
+        if index:
+            raise AddressError(
+                "A store in plain Redis cannot be searched by meaning.",
+                hint="Use a PostgreSQL or SQLite store, or leave the index out.",
+            )
+        return open_redis(address, setup=setup)
     if scheme == "memory":
         return InMemoryStore(index=dict(index) if index else None)  # type: ignore[arg-type]
     if scheme == "factory":
@@ -181,27 +189,23 @@ def _open_postgres(
     return store
 
 
-def _open_redis(
-    address: str, index: Mapping[str, Any] | None, *, setup: bool
-) -> BaseStore:
+def open_redis(address: str, *, setup: bool = True) -> PlainRedisStore:
+    """Open a store in Redis; without set-up, what is not there reads as empty."""
     from redis import RedisError  # noqa: PLC0415 - takes long to load
 
     from holdover.compat.stores.redis import PlainRedisStore  # noqa: PLC0415
     from holdover.compat.stores.redis_connecting import explain  # noqa: PLC0415
 
-    if index:
-        raise AddressError(
-            "A store in plain Redis cannot be searched by meaning.",
-            hint="Use a PostgreSQL or SQLite store, or leave the index out.",
-        )
     store = PlainRedisStore.from_url(address)
-    if setup:
-        try:
+    try:
+        if setup:
             store.setup()
-        except RedisError as error:
-            store.close()
-            message, hint = explain(error, store.shown)
-            raise StoreUnavailable(message, hint=hint) from None
+        else:
+            store.run(store.known_layout(create=False))
+    except RedisError as error:
+        store.close()
+        message, hint = explain(error, store.shown)
+        raise StoreUnavailable(message, hint=hint) from None
     return store
 
 

@@ -20,14 +20,17 @@ from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import ExponentialBackoff
 from redis.connection import parse_url
 from redis.exceptions import (
+    AskError,
     AuthenticationError,
     BusyLoadingError,
+    ClusterCrossSlotError,
     InvalidResponse,
     NoPermissionError,
+    OutOfMemoryError,
+    ReadOnlyError,
     RedisError,
     ResponseError,
 )
-from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError
@@ -35,7 +38,6 @@ from redis.sentinel import MasterNotFoundError
 from holdover.compat.errors import AddressError, StoreUnavailable
 from holdover.compat.stores.address import check_login, redact_url
 
-SCHEMES = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")
 _CONNECT_SECONDS = 10
 _ANSWER_SECONDS = 60
 _RETRIES = 3
@@ -320,8 +322,8 @@ _MEANINGS: tuple[
         "Check the number at the end of the address.",
     ),
     (
-        ResponseError,
-        ("OOM",),
+        OutOfMemoryError,
+        ("",),
         "Redis at {} has no memory left and takes no writes.",
         "Raise maxmemory or remove data, then run again.",
     ),
@@ -332,8 +334,8 @@ _MEANINGS: tuple[
         "Mend its disk (see its log), then run again.",
     ),
     (
-        (ResponseError, RedisConnectionError),
-        ("READONLY",),
+        ReadOnlyError,
+        ("",),
         "Redis at {} is a replica, which takes no writes.",
         "Give the master's address, or that of the sentinels.",
     ),
@@ -342,5 +344,17 @@ _MEANINGS: tuple[
         ("unknown command", "ERR unknown command"),
         "Redis at {} does not know a command that is needed.",
         "Redis 5 or newer is needed, with its commands under their own names.",
+    ),
+    (
+        (AskError, ClusterCrossSlotError),
+        ("",),
+        "{} is one server of a cluster, and the others are not known.",
+        "Grant +cluster|slots to its user, or give a RedisCluster client.",
+    ),
+    (
+        ResponseError,
+        ("",),
+        "Redis at {} refuses a command that is needed.",
+        "See the page on rights for those that are.",
     ),
 )

@@ -80,14 +80,15 @@ class _Empty(Target):
 def _open_redis(
     address: str, shown: str, index: dict[str, Any] | None, *, writing: bool
 ) -> Target:
-    from holdover.migrate.targets.redis import open_redis  # noqa: PLC0415 - slow
+    from holdover.compat.stores.opening import open_redis  # noqa: PLC0415
+    from holdover.migrate.targets.redis import RedisTarget  # noqa: PLC0415 - slow
 
     if index:
         raise UsageError(
             "A store in plain Redis cannot be searched by meaning.",
             hint="Leave --index out, or name a SQLite or PostgreSQL target.",
         )
-    return open_redis(address, shown, setup=writing) or _Empty(shown, "Redis store")
+    return RedisTarget(open_redis(address, setup=writing), shown)
 
 
 def _connected_to_read(path: str) -> sqlite3.Connection:

@@ -54,8 +54,12 @@ class RedisTarget(Target):
     bulk = True
     store: PlainRedisStore
 
-    def _layout(self) -> Layout:
-        return self.store.run(self.store.known_layout(create=True))
+    def __init__(self, store: PlainRedisStore, address: str) -> None:
+        super().__init__(store, address)
+        self.missing = not store.is_there
+
+    def _layout(self, *, writing: bool = False) -> Layout:
+        return self.store.run(self.store.known_layout(create=writing))
 
     def _any(self, prefix: Namespace) -> bool:
         return bool(self.store.list_namespaces(prefix=prefix, limit=1))
@@ -85,7 +89,7 @@ class RedisTarget(Target):
 
     def _put_new(self, rows: Sequence[Row]) -> list[Row]:
         """Put what has a free place; return the rest."""
-        layout = self._layout()
+        layout = self._layout(writing=True)
         changes = [
             _head(layout, n, row.namespace, row.key, row.value, row.ttl, _NEW)
             for n, row in enumerate(rows)
@@ -108,7 +112,7 @@ class RedisTarget(Target):
 
         What has no head of its own (a revision) is written as it is.
         """
-        layout = self._layout()
+        layout = self._layout(writing=True)
         groups = [[op for op, _ in one.puts] for one in resolved]
         first, after = changes_of(layout, groups)
         seen = {
@@ -139,7 +143,7 @@ class RedisTarget(Target):
         also: Sequence[PutOp] = (),
     ) -> bool:
         """Compare and write in the server."""
-        layout = self._layout()
+        layout = self._layout(writing=True)
         head = _head(layout, 0, namespace, key, new, ttl, _condition(seen))
         first, after = changes_of(layout, [also])
         together = layout.shards == 1
@@ -232,23 +236,6 @@ class RedisTarget(Target):
         self.store.close()
 
 
-def open_redis(address: str, shown: str, *, setup: bool) -> RedisTarget | None:
-    """Open a target; `None` if it holds no store and may not be given one."""
-    store = PlainRedisStore.from_url(address)
-    try:
-        if setup:
-            store.setup()
-        else:
-            store.run(store.known_layout(create=False))
-    except BaseException:
-        store.close()
-        raise
-    if not store.is_there:
-        store.close()
-        return None
-    return RedisTarget(store, shown)
-
-
 def _head(
     layout: Layout,
     group: int,
@@ -274,10 +261,13 @@ def _under(change: Change, condition: bytes) -> Change:
 
 
 def _server_time(store: PlainRedisStore) -> Talk[float]:
+    """The server's clock; ours, where there are several or it may not be asked."""
     if store.is_cluster:
-        return time.time()  # each server has its own
-    seconds, micros = yield from operations.ask_one("TIME")
-    return int(seconds) + int(micros) / 1_000_000
+        return time.time()
+    (answer,) = yield [("TIME",)]
+    if isinstance(answer, Exception):
+        return time.time()
+    return int(answer[0]) + int(answer[1]) / 1_000_000
 
 
 def _persistence(info: dict[str, Any]) -> str:
