@@ -7,6 +7,7 @@ from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
 
 import pytest
+from servers import sentinel_master
 
 from holdover.compat.errors import HoldoverError
 
@@ -142,7 +143,7 @@ def test_a_reader_writes_nothing(grant, writer, source):
 
 
 def acl(version):
-    """The page's user for Redis 7 (0) or 6 (1)."""
+    """The page's user for Redis 7 (0) or 6 (1), a cluster (2), or Sentinel (3)."""
     return blocks("text")[version].strip().split()
 
 
@@ -203,5 +204,133 @@ def test_redis_user_lacking_one_right_is_told(redis_admin, redis_url, tmp_path, 
 
     command = [part for part in acl(0) if part != right]
     redis_admin.execute_command(*command)
-    with pytest.raises(HoldoverError, match="may not run the commands"):
+    with pytest.raises(HoldoverError, match="may not run a command"):
         migrate(as_user(redis_url, command), str(tmp_path / "memory.db"))
+
+
+@pytest.fixture
+def cluster_admin(cluster_url):
+    """Give the page's user, some rights left out, to every node of a cluster."""
+    import redis
+
+    with redis.RedisCluster.from_url(cluster_url) as cluster:
+        for number in range(60):
+            cluster.set(f"memory_store:s{number}:Alice", "Alice", ex=86_400)
+
+        def grant(command):
+            for node in cluster.get_primaries():
+                node.redis_connection.execute_command(*command)
+            return as_user(cluster_url, command)
+
+        yield grant
+        for node in cluster.get_primaries():
+            node.redis_connection.acl_deluser("memory_scan")
+
+
+@pytest.mark.usefixtures("rejects")
+def test_cluster_user_may_read(cluster_admin, tmp_path):
+    from holdover.migrate.run import migrate
+    from holdover.migrate.scan import scan
+
+    address = cluster_admin(acl(2))
+    inventory = scan(address)
+    assert sum(group.items for group in inventory.groups) == 60
+    assert not any("not known" in note for note in inventory.notes)
+    done = migrate(address, str(tmp_path / "memory.db"))
+    assert done.exit_code == 0
+    assert done.verify.equal == 60
+
+
+@pytest.mark.parametrize(
+    ("right", "message"),
+    [
+        ("+scan", "may not run a command"),
+        ("+mget", "may not run a command"),
+        ("+pttl", "may not run a command"),
+        ("+strlen", "may not run a command"),
+        ("+type", "may not run a command"),
+        ("+cluster|slots", "the others are not known"),
+    ],
+)
+def test_cluster_user_lacking_one_right_is_told(
+    cluster_admin, tmp_path, right, message
+):
+    from holdover.migrate.run import migrate
+
+    address = cluster_admin([part for part in acl(2) if part != right])
+    with pytest.raises(HoldoverError, match=message):
+        migrate(address, str(tmp_path / "memory.db"))
+
+
+def test_cluster_user_without_nodes_gets_a_note(cluster_admin):
+    from holdover.migrate.scan import scan
+
+    address = cluster_admin([p for p in acl(2) if p != "+cluster|nodes"])
+    assert any("is not known" in note for note in scan(address).notes)
+
+
+def test_cluster_user_without_asking_is_told(cluster_admin, cluster_url):
+    """A slot half of whose keys have moved is the only case for it."""
+    import redis
+
+    from holdover.migrate.scan import scan
+
+    with redis.RedisCluster.from_url(cluster_url) as cluster:
+        key = "memory_store:s1:Alice"
+        slot = cluster.keyslot(key)
+        giver = cluster.nodes_manager.get_node_from_slot(slot)
+        taker = next(node for node in cluster.get_primaries() if node != giver)
+        ends = [node.redis_connection for node in (giver, taker)]
+        ids = [end.execute_command("CLUSTER", "MYID") for end in ends]
+        ends[1].execute_command("CLUSTER", "SETSLOT", slot, "IMPORTING", ids[0])
+        ends[0].execute_command("CLUSTER", "SETSLOT", slot, "MIGRATING", ids[1])
+        try:
+            move = "MIGRATE", "127.0.0.1", taker.port, key, 0, 5_000
+            ends[0].execute_command(*move)
+            assert scan(cluster_admin(acl(2))).groups[0].items == 60
+            lacking = cluster_admin([p for p in acl(2) if p != "+asking"])
+            with pytest.raises(HoldoverError, match="may not run a command"):
+                scan(lacking)
+        finally:
+            for end in ends:
+                end.execute_command("CLUSTER", "SETSLOT", slot, "STABLE")
+
+
+def test_sentinel_user_may_find_the_master(sentinel_url):
+    import redis
+
+    from holdover.migrate.scan import scan
+
+    with redis.Redis.from_url(sentinel_master(sentinel_url)) as master:
+        master.set("memory_store:s:Alice", "Alice")
+    port = int(urlsplit(sentinel_url).netloc.rpartition(":")[2])
+    command = acl(3)
+    login = f"sentinel_username={command[2]}&sentinel_password=CHANGE-ME"
+    address = f"{sentinel_url}?{login}"
+    with redis.Redis(port=port) as sentinel:
+        sentinel.execute_command(*command)
+        try:
+            assert scan(address).groups[0].items == 1
+            sentinel.execute_command("ACL", "SETUSER", command[2], "-sentinel|masters")
+            with pytest.raises(HoldoverError, match="may not run a command") as caught:
+                scan(address)
+            assert "CHANGE-ME" not in str(caught.value)
+        finally:
+            sentinel.execute_command("ACL", "DELUSER", command[2])
+
+
+def test_upstash_user_may_read(redis_admin, redis_url, tmp_path, monkeypatch):
+    """The emulator logs in as the user, as Upstash does for a token of its own."""
+    from upstash import upstash
+
+    from holdover.migrate.run import migrate
+
+    monkeypatch.chdir(tmp_path)
+    command = [part for part in acl(1) if part != "+client"]
+    redis_admin.execute_command(*command)
+    with upstash(as_user(redis_url, command)) as service:
+        done = migrate(service.address, str(tmp_path / "memory.db"))
+        assert (done.exit_code, done.verify.equal) == (0, 3)
+        redis_admin.execute_command(*command, "-mget")
+        with pytest.raises(HoldoverError, match="may not run a command"):
+            migrate(service.address, str(tmp_path / "other.db"))

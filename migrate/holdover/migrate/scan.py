@@ -14,4 +14,4 @@ def scan(source: str, options: Options | None = None) -> Inventory:
         SourceError: It cannot be read.
     """
     with opened_source(source, (options or Options()).prepared()) as opened:
-        return opened.inventory()
+        return opened.inventory(others=True)

@@ -15,6 +15,11 @@ _SECRET_PARAMETER = re.compile(
 # libpq's other way to write an address.
 _KEYWORDS = re.compile(r"(?:\w+\s*=\s*\S+\s+)*(?:host|dbname|user|password)\s*=")
 _MASK = "***"
+REDIS_SCHEMES = {"redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel"}
+_UPSTASH_SCHEMES = {"upstash+https", "upstash+http"}
+_UPSTASH_DOMAIN = ".upstash.io"
+# Over HTTP there are no users: what stands before the `@` is a token.
+_TOKENS = {"https", "http", *_UPSTASH_SCHEMES}
 
 
 def resolve_env(address: str) -> str:
@@ -46,6 +51,15 @@ def scheme_of(address: str) -> str:
     if _KEYWORDS.match(address):
         return "keywords"
     return "factory" if _FACTORY.match(address) else "sqlite"
+
+
+def is_upstash(address: str) -> bool:
+    """Whether an address is one of Upstash's REST interface."""
+    scheme = scheme_of(address)
+    if scheme != "https":
+        return scheme in _UPSTASH_SCHEMES
+    place = address.partition("://")[2].partition("/")[0].rpartition("@")[2]
+    return place.partition(":")[0].lower().endswith(_UPSTASH_DOMAIN)
 
 
 def sqlite_path(address: str) -> str:
@@ -93,7 +107,8 @@ def redact_url(address: str) -> str:
     # where the two cannot be told apart, more is hidden rather than less.
     place = rest.partition("?")[0]
     userinfo, at, _ = (place if "@" in place else rest).rpartition("@")
-    if at and ":" in userinfo:
+    if at and (":" in userinfo or scheme_of(address) in _TOKENS):
         hidden = len(userinfo) + 1
-        rest = userinfo.partition(":")[0] + f":{_MASK}@" + rest[hidden:]
+        user = "" if scheme_of(address) in _TOKENS else userinfo.partition(":")[0]
+        rest = f"{user}:{_MASK}@" + rest[hidden:]
     return found[0] + _SECRET_PARAMETER.sub(rf"\1={_MASK}", rest)

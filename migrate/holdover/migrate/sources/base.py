@@ -62,6 +62,20 @@ class Skipped(NamedTuple):
     why: str
 
 
+@dataclass(frozen=True)
+class Other:
+    """What else lies in a source, which this version does not move.
+
+    `kind` is a stable code, `name` what it is to a person.
+    """
+
+    kind: str
+    name: str
+    count: int
+    estimated: bool = False
+    moved: bool = False
+
+
 class Blocker(NamedTuple):
     """Why nothing may be written yet, and what to add to the command."""
 
@@ -107,6 +121,7 @@ class Inventory:
     ambiguous_count: int = 0
     rejects: dict[str, int] = field(default_factory=dict)
     blockers: list[Blocker] = field(default_factory=list)
+    others: list[Other] = field(default_factory=list)
     #: What a reader of any result has to know: estimates, copies, left-out sessions.
     notes: list[str] = field(default_factory=list)
     #: What the old classes never kept, or kept for a while only.
@@ -140,8 +155,11 @@ class Source(Protocol):
     #: What the source is, for a person: "SQLite file", "Redis".
     label: str
 
-    def inventory(self) -> Inventory:
-        """Look at everything once; raise a `SourceError` if it cannot be read."""
+    def inventory(self, *, others: bool = False) -> Inventory:
+        """Look at everything once; raise a `SourceError` if it cannot be read.
+
+        With `others`, also at what is not read, where that takes a look of its own.
+        """
         ...
 
     def partitions(self) -> list[Partition]:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from redis.exceptions import ResponseError
 
+from holdover.migrate.errors import UsageError
 from holdover.migrate.sources.base import AmbiguousKey, Partition, Reject
 from holdover.migrate.sources.batching import Pace, Rows, make_item
 from holdover.migrate.sources.naming import Names, Split
 from holdover.migrate.sources.redis_census import GONE, take_census
+from holdover.migrate.sources.redis_opening import Way
+from holdover.migrate.sources.redis_others import Others
 from holdover.migrate.sources.redis_spool import Spool
-from holdover.migrate.sources.redis_wire import Wire, packed, packed_each, unavailable
+from holdover.migrate.sources.redis_wire import unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from redis import Redis
+    from redis import Redis, RedisCluster
 
     from holdover.migrate.sources.base import (
         Batch,
@@ -24,9 +29,9 @@ if TYPE_CHECKING:
         ReadOptions,
         SourceItem,
     )
+    from holdover.migrate.sources.redis_wire import Wire
 
 _AT_ONCE = 1000
-_SCAN_COUNT = b"1000"
 _GLOB = str.maketrans({letter: f"\\{letter}" for letter in "\\*?[]"})
 _EXPIRED = {GONE, 0}
 _AGAIN = 3  # how often a key is asked for that was made while it was read
@@ -35,34 +40,52 @@ _Wanted = tuple[bytes, Split, str]
 
 
 class RedisSource:
-    """One database of a Redis as a source; connected when it is first looked at.
+    """One database of a Redis, or a cluster; connected when it is first looked at.
 
     Keys come in byte order, so a session's entities come together. A key that is not
     a string is a reject, unless `inventory` has seen and listed it before.
 
     Args:
-        address: A `redis://`, `rediss://` or `unix://` URL, or a ready client (of
+        address: An address (see `holdover.migrate.sources`), or a ready client (of
             which only the settings are used).
         options: How its names are read.
     """
 
     label = "Redis"
 
-    def __init__(self, address: str | Redis, options: ReadOptions) -> None:
-        self._wire = Wire(address)
-        self.address = self._wire.address
+    def __init__(
+        self, address: str | Redis | RedisCluster, options: ReadOptions
+    ) -> None:
+        if not all(map(_is_text, options.roots)):
+            raise UsageError("The name of a root has to be UTF-8.")
+        self._way = Way(address, options.roots)
+        self.address = self._way.address
         self._options = options
         self._names = Names(options)
-        self._prefix = f"redis:{self._wire.db}:"
+        self._prefix = f"redis:{self._way.db}:"
         self._spool: Spool | None = None
         self._pace = Pace(_AT_ONCE)
 
-    def inventory(self) -> Inventory:
-        """Scan once and count; raises a `SourceUnavailable`."""
-        return take_census(self._wire, self._scan(), self._names, self._options)
+    def inventory(self, *, others: bool = False) -> Inventory:
+        """Look at every key once and count; raises a `SourceUnavailable`.
+
+        `others` has the server give the names of all keys, which takes about six
+        seconds for a million that are under no root.
+        """
+        if not others:
+            return take_census(self._wire, self._scan(), self._names, self._options)
+        with closing(Others(self._options.roots)) as found:
+            spool = self._scan(found)
+            inventory = take_census(self._wire, spool, self._names, self._options)
+            inventory.others, notes = found.count(self._wire)
+            inventory.notes += notes
+        return inventory
 
     def partitions(self) -> list[Partition]:
-        """The whole database: its keys can only be listed from the beginning."""
+        """The whole database: its keys can only be listed from the beginning.
+
+        So are those of a cluster, whose servers are not the same in every run.
+        """
         return [Partition("entities")] if "entities" in self._options.kinds else []
 
     def read(
@@ -125,26 +148,31 @@ class RedisSource:
 
     def close(self) -> None:
         """Close the connection and give the disk space of the spool back."""
-        self._wire.close()
+        if "_wire" in vars(self):
+            self._wire.close()
         if self._spool is not None:
             self._spool.close()
             self._spool = None
 
-    def _scan(self) -> Spool:
+    @cached_property
+    def _wire(self) -> Wire:
+        return self._way.open()
+
+    def _scan(self, others: Others | None = None) -> Spool:
+        """List the keys under the roots, and give the rest to `others`."""
         if self._spool is not None:
             self._spool.close()
         self._spool = spool = Spool()
-        if "entities" in self._options.kinds:
+        wanted = "entities" in self._options.kinds
+        if others is not None:
+            for keys in self._wire.scan():
+                ours = others.take(keys)
+                if wanted:
+                    spool.add(ours)
+        elif wanted:
             for root in _outermost(self._options.roots):
-                pattern = f"{root.translate(_GLOB)}:*"
-                cursor = b"0"
-                while True:
-                    cursor, keys = self._wire.ask(
-                        "SCAN", cursor, "MATCH", pattern, "COUNT", _SCAN_COUNT
-                    )
+                for keys in self._wire.scan(f"{root.translate(_GLOB)}:*"):
                     spool.add(keys)
-                    if cursor == b"0":
-                        break
         spool.seal()
         return spool
 
@@ -177,14 +205,11 @@ class RedisSource:
     def _take(self, wanted: Sequence[_Wanted], rows: Rows, *, again: int = 0) -> None:
         """Read values and lifetimes.
 
-        The lifetime is asked for behind the value, so it is never older: of a key
-        that is written in between, the old value comes with the new lifetime.
+        Without a value there is a key of another type, or none.
         """
         keys = [key for key, _, _ in wanted]
-        values, *ttls = self._wire.ask_all(
-            [packed([b"MGET", *keys]), *packed_each(b"PTTL", keys)]
-        )
-        for answer in (values, ttls[0]):
+        values, ttls = self._wire.read(keys)
+        for answer in (values[0], ttls[0]):
             if isinstance(answer, ResponseError):
                 raise unavailable(answer, self.address)
         size, no_value = 0, []
@@ -220,7 +245,7 @@ class RedisSource:
 
     def _explain(self, no_value: Sequence[_Wanted], rows: Rows, again: int) -> None:
         """Settle keys that exist and gave no value: mostly of another type."""
-        kinds = self._wire.ask_all(packed_each(b"TYPE", [key for key, *_ in no_value]))
+        (kinds,) = self._wire.each([b"TYPE"], [key for key, *_ in no_value])
         made_meanwhile = []
         for one, kind in zip(no_value, kinds, strict=True):
             if kind == b"string" and again < _AGAIN:
@@ -242,6 +267,14 @@ def _item(
     return make_item(
         ("entity", root, session, entity, content, locator, None, None, ttl, None)
     )
+
+
+def _is_text(root: str) -> bool:
+    try:
+        root.encode()
+    except UnicodeEncodeError:  # bytes of the command line that are none
+        return False
+    return True
 
 
 def _outermost(roots: Sequence[str]) -> list[str]:

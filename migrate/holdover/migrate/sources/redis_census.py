@@ -18,7 +18,7 @@ from holdover.migrate.sources.base import (
     Skipped,
 )
 from holdover.migrate.sources.naming import Foreign, Names, Split
-from holdover.migrate.sources.redis_wire import packed_each, unavailable
+from holdover.migrate.sources.redis_wire import unavailable
 
 if TYPE_CHECKING:
     from holdover.migrate.sources.base import ReadOptions
@@ -157,12 +157,10 @@ class _Census:
 
     def _measure(self, keys: list[_Key], *, exact: bool) -> None:
         physical = [key.physical for key in keys]
-        answers = self._wire.ask_all(
-            packed_each(b"PTTL", physical) + packed_each(b"STRLEN", physical)
-        )
-        for key, ttl, length in zip(
-            keys, answers[: len(keys)], answers[len(keys) :], strict=True
-        ):
+        if not physical:
+            return
+        ttls, lengths = self._wire.each([b"PTTL", b"STRLEN"], physical)
+        for key, ttl, length in zip(keys, ttls, lengths, strict=True):
             tally = self._tallies[key.split.root]
             if isinstance(ttl, ResponseError):
                 raise unavailable(ttl, self._wire.address)
@@ -180,7 +178,7 @@ class _Census:
     def _not_a_string(self, key: _Key, error: ResponseError) -> None:
         if not str(error).startswith("WRONGTYPE"):
             raise unavailable(error, self._wire.address)
-        kind = self._wire.ask(b"TYPE", key.physical).decode()
+        kind = self._type(key.physical).decode()
         self._skip(key.physical.decode(), f"a {kind}, not a string")
         self._not_strings.append(key.physical)
 
@@ -188,8 +186,15 @@ class _Census:
         """Notice keys that are named like a root, which no pattern finds."""
         if "entities" in self._options.kinds:
             for root in dict.fromkeys(self._options.roots):
-                if root and self._wire.ask("TYPE", root) != b"none":
+                if root and self._type(root.encode()) != b"none":
                     self._skip(root, "no session and no entity part")
+
+    def _type(self, key: bytes) -> bytes:
+        ((answer,),) = self._wire.each([b"TYPE"], [key])
+        if isinstance(answer, ResponseError):
+            raise unavailable(answer, self._wire.address)
+        kind: bytes = answer
+        return kind
 
     def _skip(self, name: str, why: str) -> None:
         self._inventory.skipped_count += 1
@@ -197,7 +202,7 @@ class _Census:
             self._inventory.skipped.append(Skipped(name, why))
 
     def _notes(self, total: int) -> list[str]:
-        notes = []
+        notes = self._wire.notes()
         if total > MEASURED:
             notes.append(
                 f"Sizes and lifetimes are estimates, from about {MEASURED:,} of"

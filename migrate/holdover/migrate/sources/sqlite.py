@@ -66,7 +66,11 @@ class SqliteSource:
         self._tables: Tables | None = None
         self._reader: RowReader | None = None
 
-    def inventory(self) -> Inventory:
+    def inventory(
+        self,
+        *,
+        others: bool = False,  # noqa: ARG002 - tables of others are listed as skipped
+    ) -> Inventory:
         """Check the file and count what it holds; raises a `SourceError`."""
         inventory = Inventory(self.address)
         self._tables = None
