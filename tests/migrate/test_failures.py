@@ -119,7 +119,7 @@ def test_targets_that_are_none(tmp_path, source, command):
         (tmp_path, str(tmp_path), (2,)),
         (text, "notes.txt", (2, 4)),
         (tmp_path / "no folder" / "x.db", "no folder", (2,)),
-        ("redis://127.0.0.1:1/0", "not an address of a target", (2,)),
+        ("mongodb://127.0.0.1:1/0", "not an address of a target", (2,)),
         ("no_such_module:factory", "no_such_module", (2,)),
         ("json:JSONDecoder", "json:JSONDecoder", (2,)),
         ("os:sep", "os:sep", (2,)),

@@ -21,8 +21,9 @@ _GROUPS = {
     "Care for a store": ("probe", "sweep", "forget"),
 }
 _FOOTER = """\
-Addresses: a path, sqlite:///FILE, redis[s]://, unix://, postgresql://,
-module:factory, or env:NAME to keep a password out of the command line.
+Addresses: a path, sqlite:///FILE, postgresql://, redis[s]://, unix://,
+redis+sentinel://, module:factory, as a source also upstash+https://HOST,
+or env:NAME to keep a password out of the command line.
 Exit codes: 0 done and verified, 1 differences or rejects, 2 usage,
 3 plan has blockers (nothing written), 4 failed and 130 interrupted
 (run the same command again to resume).

@@ -14,6 +14,7 @@ from langgraph.store.memory import InMemoryStore
 
 from holdover.compat.errors import AddressError, MissingDependency, StoreUnavailable
 from holdover.compat.stores.address import (
+    REDIS_SCHEMES,
     redact_url,
     resolve_env,
     scheme_of,
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from holdover.compat.stores.redis import PlainRedisStore
 
 _POSTGRES = ("postgresql", "postgres")
-_REDIS = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")
 _lock = threading.Lock()
 _opened: dict[tuple[str, str, bool], BaseStore] = {}
 #: Stores of the parent process: closing them here would end its connections.
@@ -102,7 +102,7 @@ def _open(address: str, index: Mapping[str, Any] | None, *, setup: bool) -> Base
         return open_sqlite(sqlite_path(address), index, setup=setup)
     if scheme in _POSTGRES:
         return _open_postgres(address, index, setup=setup)
-    if scheme in _REDIS:
+    if scheme in REDIS_SCHEMES:
         if index:
             raise AddressError(
                 "A store in plain Redis cannot be searched by meaning.",

@@ -26,7 +26,7 @@ from langgraph.store.base import (
     TTLConfig,
 )
 
-from holdover.compat.errors import SyncUseOfAsyncStore
+from holdover.compat.errors import AddressError, SyncUseOfAsyncStore
 from holdover.compat.stores import redis_operations as operations
 from holdover.compat.stores.filtering import matcher
 from holdover.compat.stores.redis_connecting import (
@@ -137,7 +137,12 @@ class PlainRedisStore(BaseStore):
             StoreUnavailable: Nothing answers there.
         """
         address = parse_address(url)
-        store = cls(connect(address), **{**address.store_options, **options})
+        client = connect(address)
+        try:
+            store = cls(client, **{**address.store_options, **options})
+        except ValueError as error:
+            client.close()
+            raise AddressError(f"{address.shown} cannot be used. {error}") from None
         store._address = address
         return store
 
@@ -185,7 +190,7 @@ class PlainRedisStore(BaseStore):
         """
         mended = 0
         for keys in self._transport().scan(self._pattern()):
-            mended += self.run(self._mended_items(keys))
+            mended += self.run(self._mended_keys(keys))
         return mended + self.run(self._mended_lists())
 
     async def arepair(self) -> int:
@@ -194,7 +199,7 @@ class PlainRedisStore(BaseStore):
             return await asyncio.to_thread(self.repair)
         mended = 0
         async for keys in self._async_transport().scan(self._pattern()):
-            mended += await self.arun(self._mended_items(keys))
+            mended += await self.arun(self._mended_keys(keys))
         return mended + await self.arun(self._mended_lists())
 
     def facts(self) -> dict[str, Any]:
@@ -269,6 +274,8 @@ class PlainRedisStore(BaseStore):
         loop = asyncio.get_running_loop()
         made = self._by_loop.get(loop)
         if made is None:
+            for ended in [one for one in self._by_loop if one.is_closed()]:
+                del self._by_loop[ended]  # a client keeps its loop: it would stay
             client: Any = self._transport()
             twin = async_twin(self._address, client.client)  # type: ignore[arg-type]
             made = self._by_loop[loop] = AsyncRedisTransport(twin)
@@ -326,15 +333,14 @@ class PlainRedisStore(BaseStore):
 
     def _mended_lists(self) -> Talk[int]:
         layout = yield from self.known_layout(create=False)
-        return (yield from operations.mend_listed(layout))
+        return (yield from operations.mend_registries(layout))
 
-    def _mended_items(self, keys: Sequence[bytes]) -> Talk[int]:
+    def _mended_keys(self, keys: Sequence[bytes]) -> Talk[int]:
         layout = yield from self.known_layout(create=False)
-        names = [key.partition(b"}:item:")[2] for key in keys]
-        return (yield from operations.mend(layout, [n for n in names if b".." in n]))
+        return (yield from operations.mend_keys(layout, keys))
 
     def _pattern(self) -> str:
-        return f"{escape_glob(self.prefix)}:{{*}}:item:*"
+        return f"{escape_glob(self.prefix)}:{{*}}:*"
 
     def _batch(self, ops: Sequence[Op]) -> Talk[list[Result]]:
         # Whatever is wrong with one of them, nothing has happened yet.

@@ -59,10 +59,16 @@ local function holds(one)
 end
 
 -- Everything is read before anything is written: an error then leaves no half.
-local changes, heads, left_out = {}, {}, {}
+for n = 1, FIXED + 2 * spaces do
+  if n ~= FIXED then
+    redis.call('ZCARD', KEYS[n]) -- or it is no sorted set
+  end
+end
+local changes, heads, left_out, puts = {}, {}, {}, false
 for n = 1, count do
   local one = change(n)
   changes[n] = one
+  puts = puts or string.sub(one.what, 1, 3) == 'put'
   if string.sub(one.what, 1, 3) == 'put' or one.what == 'mend' or one.what == 'touch' then
     heads[n] = redis.call('GETRANGE', one.item, 0, 63)
   end
@@ -126,7 +132,7 @@ local function mend(one, n)
 end
 
 -- It may have been flushed while we were running.
-if ARGV[FIXED] ~= '' then
+if puts and ARGV[FIXED] ~= '' then
   redis.call('SETNX', KEYS[FIXED], ARGV[FIXED])
 end
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from langgraph.store.base import PutOp, SearchOp
 from redis.exceptions import (
+    AuthenticationError,
+    AuthorizationError,
     BusyLoadingError,
     ClusterDownError,
     ClusterError,
@@ -40,6 +42,7 @@ _PASSING = (
     ReadOnlyError,
     TryAgainError,
 )
+_REFUSED = (AuthenticationError, AuthorizationError)
 
 
 class RedisBackend(Backend):
@@ -90,7 +93,8 @@ class RedisBackend(Backend):
 
     def transient(self, error: BaseException) -> bool:
         """Whether the server was away, or not yet itself."""
-        return isinstance(error, _PASSING)
+        # To redis-py, a login that is refused is a connection that failed.
+        return isinstance(error, _PASSING) and not isinstance(error, _REFUSED)
 
     def translate(self, error: BaseException) -> BaseException:
         """Name the server and what to do."""

@@ -8,6 +8,7 @@ options behind the `?`. A cluster is recognised when it is connected to.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -17,7 +18,7 @@ import redis.asyncio
 import redis.asyncio.sentinel
 import redis.sentinel
 from redis.asyncio.retry import Retry as AsyncRetry
-from redis.backoff import ExponentialBackoff
+from redis.backoff import ExponentialBackoff, NoBackoff
 from redis.connection import parse_url
 from redis.exceptions import (
     AskError,
@@ -31,6 +32,7 @@ from redis.exceptions import (
     RedisError,
     ResponseError,
 )
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError
@@ -188,13 +190,16 @@ def async_twin(
     """An asyncio client of what `connect` found; it connects at its first command."""
     arguments = settings(address, retry=AsyncRetry(_BACKOFF, _RETRIES))
     if isinstance(client, redis.RedisCluster):
-        host, port = address.nodes[0]
+        node: Any = redis.asyncio.cluster.ClusterNode
         return redis.asyncio.RedisCluster(
-            host, port, **_without_db(arguments), require_full_coverage=False
+            startup_nodes=[node(host, port) for host, port in address.nodes],
+            require_full_coverage=False,
+            **_without_db(arguments),
         )
     if address.service is not None:
+        once = {**sentinel_settings(address), "retry": AsyncRetry(NoBackoff(), 0)}
         sentinels: Any = _ASYNC_SENTINEL(
-            address.nodes, sentinel_kwargs=sentinel_settings(address), **arguments
+            address.nodes, sentinel_kwargs=once, **arguments
         )
         master: redis.asyncio.Redis = sentinels.master_for(address.service)
         return master
@@ -203,16 +208,16 @@ def async_twin(
 
 
 def _by_sentinel(address: RedisAddress, arguments: dict[str, Any]) -> redis.Redis:
-    sentinels: Any = _SENTINEL_CLASS(
-        address.nodes, sentinel_kwargs=sentinel_settings(address), **arguments
-    )
+    # A sentinel that is away is not asked again and again: there are others.
+    once = {**sentinel_settings(address), "retry": Retry(NoBackoff(), 0)}
+    sentinels: Any = _SENTINEL_CLASS(address.nodes, sentinel_kwargs=once, **arguments)
     return _answering(sentinels.master_for(address.service))
 
 
 def _server_or_cluster(
     address: RedisAddress, arguments: dict[str, Any]
 ) -> redis.Redis | redis.RedisCluster:
-    client = _answering(redis.Redis(**_place(address), **arguments))
+    client = _first_answering(address, arguments)
     if not is_cluster(client):
         if len(address.nodes) > 1:
             client.close()
@@ -232,6 +237,14 @@ def _server_or_cluster(
     return redis.RedisCluster(
         startup_nodes=nodes, require_full_coverage=False, **_without_db(arguments)
     )
+
+
+def _first_answering(address: RedisAddress, arguments: dict[str, Any]) -> redis.Redis:
+    *others, last = address.nodes
+    for host, port in others:
+        with suppress(RedisConnectionError, RedisTimeoutError, OSError):
+            return _answering(redis.Redis(host=host, port=port, **arguments))
+    return _answering(redis.Redis(host=last[0], port=last[1], **arguments))
 
 
 def is_cluster(client: redis.Redis) -> bool:

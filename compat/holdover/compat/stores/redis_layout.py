@@ -61,11 +61,11 @@ class Stored(NamedTuple):
 def stored(raw: bytes) -> Stored:
     """Read what an item's Redis key holds."""
     head, _, json = raw.partition(b"\n")
-    version, created, updated, ttl = head.split(b";")
-    if version != b"1":
+    if not head.startswith(b"1;"):
         raise StoreUnsuitable(
             "An item was written by a newer version.", hint="Update holdover."
         )
+    _, created, updated, ttl = head.split(b";")
     return Stored(int(created), int(updated), int(ttl) if ttl else None, json)
 
 
@@ -256,4 +256,5 @@ def milliseconds(minutes: float | None) -> int | None:
         return None
     if math.isnan(minutes):
         raise ValueError("A TTL is a number of minutes, not NaN.")
-    return max(0, min(math.ceil(round(minutes * 60_000, 6)), _LONGEST_MS))
+    whole = max(0.0, min(minutes * 60_000, float(_LONGEST_MS)))
+    return math.ceil(round(whole, 6))

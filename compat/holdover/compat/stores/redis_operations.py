@@ -528,8 +528,9 @@ def apply(layout: Layout, changes: Sequence[Change]) -> Talk[Outcome]:
     mended = 0
     due: dict[tuple[int, bytes], None] = {}
     for part in _chunks(list(_calls(changes)), _CALLS_AT_ONCE):
-        calls = [_call(layout, changes) for changes in part]
-        if layout.shards > 1:
+        calls = [_call(layout, call) for call in part]
+        puts = any(one.what.startswith("put") for call in part for one in call)
+        if puts and layout.shards > 1:
             # It may have been flushed; of a single shard, the script sees to that.
             text = layout_text(layout.shards)
             calls.append(("SET", layout_key(layout.prefix), text, "NX"))
@@ -610,18 +611,42 @@ def mend(layout: Layout, names: Sequence[bytes]) -> Talk[int]:
     return (yield from apply(layout, changes)).mended
 
 
-def mend_listed(layout: Layout) -> Talk[int]:
-    """Take off the lists whatever is not there; how many entries it was."""
+def mend_keys(layout: Layout, keys: Sequence[bytes]) -> Talk[int]:
+    """Make lists and items agree, as far as these Redis keys hold them."""
+    names = []
+    mended = 0
+    for key in keys:
+        kind, _, rest = key.partition(b"}:")[2].partition(b":")
+        if kind == b"item" and b".." in rest:
+            names.append(rest)
+        elif kind in (b"keys", b"recent"):
+            mended += yield from _mend_listed(layout, key, rest + b"..")
+        elif (kind, rest) == (b"expires", b""):
+            mended += yield from _mend_listed(layout, key, b"")
+    return mended + (yield from mend(layout, names))
+
+
+def _mend_listed(layout: Layout, key: bytes, begin: bytes) -> Talk[int]:
+    """Take off the lists what one of them names and is not there."""
+    mended = 0
+    cursor: Any = 0
+    while True:
+        # Unlike a range, it stays complete while entries are taken off.
+        cursor, part = yield from ask_one("ZSCAN", key, cursor, "COUNT", _PAGE)
+        names = [begin + member for member, _ in _scored(part)]
+        mended += yield from mend(layout, names)
+        if not int(cursor):
+            return mended
+
+
+def mend_registries(layout: Layout) -> Talk[int]:
+    """Take off the registries the namespaces that list nothing; how many it was."""
     mended = 0
     at: Place | None = Place()
     while at is not None:
         spaces, at = yield from some_spaces(layout, at)
-        for space in spaces:
-            after = None
-            while keys := (yield from _keys(space, after, _PAGE, reverse=False)):
-                names = [space.name + b".." + encoded(key) for key in keys]
-                mended += yield from mend(layout, names)
-                after = keys[-1]
+        # A namespace is looked at with any of its keys, be it there or not.
+        mended += yield from mend(layout, [space.name + b".." for space in spaces])
     return mended
 
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import redis
 import redis.asyncio
 from redis.client import NEVER_DECODE
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, SlotNotCoveredError
 
 from holdover.compat.stores.redis_operations import Command
 
@@ -70,21 +70,35 @@ class RedisTransport:
 
     def send(self, commands: Sequence[Command]) -> list[Any]:
         """One command alone, more as a pipeline without a transaction."""
-        if len(commands) == 1:
+        if len(commands) == 1 and not self._is_placed(commands[0]):
             try:
                 return [self.client.execute_command(*commands[0], **_RAW)]
             except redis.ResponseError as error:
                 return [error]
         pipeline = self.client.pipeline(transaction=False)
         for command in commands:
-            pipeline.execute_command(*command, **_RAW)
+            options = self._place(command) if self._is_placed(command) else {}
+            pipeline.execute_command(*command, **_RAW, **options)
         answers: list[Any] = pipeline.execute(raise_on_error=False)
         return _answers(answers)
+
+    def _is_placed(self, command: Command) -> bool:
+        """Whether redis-py would ask a server for the keys of a command.
+
+        It would send all of a script's arguments, values too, for that.
+        """
+        return self.is_cluster and command[0] in ("EVAL", "EVALSHA")
+
+    def _place(self, command: Command) -> dict[str, Any]:
+        try:
+            return {"target_nodes": [self.client.get_node_from_key(command[3])]}
+        except SlotNotCoveredError:
+            return {}  # it asks the cluster anew
 
     def scan(self, pattern: str) -> Iterator[list[bytes]]:
         """See `Transport`."""
         page: list[bytes] = []
-        for key in self.client.scan_iter(pattern, count=_SCAN_COUNT):
+        for key in self.client.scan_iter(pattern, count=_SCAN_COUNT, **_RAW):
             page.append(key if isinstance(key, bytes) else key.encode())
             if len(page) == _SCAN_COUNT:
                 yield page
@@ -115,6 +129,10 @@ class AsyncRedisTransport:
 
     async def send(self, commands: Sequence[Command]) -> list[Any]:
         """See `RedisTransport.send`."""
+        if self.is_cluster:
+            # Until it knows the cluster, it asks any node: several tasks at once are
+            # then redirected so often that it closes the connections of them all.
+            await self.client.initialize()
         if len(commands) == 1:
             try:
                 return [await self.client.execute_command(*commands[0], **_RAW)]
@@ -128,7 +146,7 @@ class AsyncRedisTransport:
     async def scan(self, pattern: str) -> AsyncIterator[list[bytes]]:
         """See `Transport`."""
         page: list[bytes] = []
-        async for key in self.client.scan_iter(pattern, count=_SCAN_COUNT):
+        async for key in self.client.scan_iter(pattern, count=_SCAN_COUNT, **_RAW):
             page.append(key if isinstance(key, bytes) else key.encode())
             if len(page) == _SCAN_COUNT:
                 yield page

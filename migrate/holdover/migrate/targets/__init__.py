@@ -11,7 +11,12 @@ from typing import Any
 from langgraph.store.memory import InMemoryStore
 
 from holdover.compat.errors import AddressError, StoreUnavailable
-from holdover.compat.stores.address import redact_url, scheme_of, sqlite_path
+from holdover.compat.stores.address import (
+    REDIS_SCHEMES,
+    redact_url,
+    scheme_of,
+    sqlite_path,
+)
 from holdover.compat.stores.opening import open_store
 from holdover.migrate.errors import UsageError
 from holdover.migrate.targets.base import Applied, Note, Row, StoredRow, Target
@@ -19,7 +24,6 @@ from holdover.migrate.targets.base import Applied, Note, Row, StoredRow, Target
 __all__ = ["Applied", "Note", "Row", "StoredRow", "Target", "open_target"]
 
 _POSTGRES = ("postgresql", "postgres")
-_REDIS = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")
 
 
 def open_target(
@@ -52,7 +56,7 @@ def open_target(
             ) from error
         target = open_postgres(address, shown, index, setup=writing)
         return target or _Empty(shown, "PostgreSQL store")
-    if scheme in _REDIS:
+    if scheme in REDIS_SCHEMES:
         return _open_redis(address, shown, index, writing=writing)
     if scheme == "factory":
         return Target(open_store(address), shown)
