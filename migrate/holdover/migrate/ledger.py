@@ -226,7 +226,11 @@ class Ledger:
         keys = [key for key, _ in self._target.entries(namespace)]
         self._target.write([self._target.put(namespace, key, None) for key in keys])
         gone = self._target.put(RUNS, run.id, None)
-        self._target.write([gone, self._lease_put(run, None)])
+        ended = self._lease_put(run, None)
+        # Without transactions the run goes last: while it is there, it can be undone.
+        atomic = self._target.backend.atomic
+        for puts in [[ended, gone]] if atomic else [[ended], [gone]]:
+            self._target.write(puts)
         _HELD.discard((self._target.address, run.lease))
 
 

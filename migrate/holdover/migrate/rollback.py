@@ -8,7 +8,12 @@ from datetime import datetime
 from typing import Any
 
 from holdover.compat import journal, records
-from holdover.compat.scope import INTERNAL_ROOT, encode_key
+from holdover.compat.scope import (
+    INTERNAL_ROOT,
+    decode_label,
+    encode_key,
+    is_cut,
+)
 from holdover.compat.stores.backend import Pair
 from holdover.migrate.ends import opened_target
 from holdover.migrate.ledger import Ledger
@@ -71,11 +76,7 @@ def _find(ledger: Ledger, run_id: str | None) -> Any:
 
 def _undo(target: Target, row: StoredRow, run_id: str, report: RollbackReport) -> None:
     if row.namespace[0] == INTERNAL_ROOT:
-        source = row.value["meta"]["source"]
-        if source.get("as") == AS_REVISION:
-            report.removed += target.swap(row.namespace, row.key, row.value, None)
-        elif _overwritten(target, row, item := _item_of(row), run_id):
-            _leave(report, item)
+        _undo_entry(target, row, run_id, report)
         return
     if not records.intact(row.value):
         _leave(report, (row.namespace, row.key))
@@ -95,6 +96,33 @@ def _undo(target: Target, row: StoredRow, run_id: str, report: RollbackReport) -
         report.removed += 1
     else:
         report.restored += 1
+
+
+def _undo_entry(
+    target: Target, row: StoredRow, run_id: str, report: RollbackReport
+) -> None:
+    source = row.value["meta"].get("source") or {}
+    if source.get("as") == AS_REVISION:
+        report.removed += target.swap(row.namespace, row.key, row.value, None)
+    elif _left_behind(target, row, run_id):
+        target.swap(row.namespace, row.key, row.value, None)
+    elif source and _overwritten(target, row, item := _item_of(row), run_id):
+        _leave(report, item)
+
+
+def _left_behind(target: Target, entry: StoredRow, run_id: str) -> bool:
+    """Whether an earlier rollback undid the item, and was killed before its journal.
+
+    It can only be so where the two are not undone in one transaction.
+    """
+    label = entry.namespace[-1]
+    if is_cut(label):
+        return False
+    (head,) = target.read([(entry.namespace[2:-1], decode_label(label))])
+    if entry.value.get("kind") == journal.RAW:
+        return head is not None and head == entry.value["content"]["value"]
+    entries = target.entries(entry.namespace)
+    return head is None and all(_is_of_run(value, run_id) for _, value in entries)
 
 
 def _item_of(entry: StoredRow) -> Pair:

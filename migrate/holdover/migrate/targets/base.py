@@ -141,12 +141,12 @@ class Target:
         return True
 
     def rows_of_run(self, run_id: str) -> Iterator[list[StoredRow]]:
-        """Every item whose `source.run` is the run's, current and internal."""
+        """Every item of the run, current and internal, and what it replaced."""
         for namespace in self.namespaces():
             rows = [
                 StoredRow(namespace, key, value)
                 for key, value in self.entries(namespace)
-                if run_of(value) == run_id
+                if belongs_to(value, run_id)
             ]
             if rows:
                 yield rows
@@ -188,7 +188,11 @@ class Target:
         """Write, and `also` with it, only if the item still is what was seen."""
         if self.read([(namespace, key)])[0] != seen:
             return False
-        self.do(Write([[self.put(namespace, key, new, ttl), *also]]))
+        put = self.put(namespace, key, new, ttl)
+        # A rollback that is killed in between finds what was to follow.
+        groups = [[put, *also]] if self.backend.atomic else [[put], [*also]]
+        for group in filter(None, groups):
+            self.do(Write([group]))
         return True
 
     def apply(self, rows: Sequence[Row], policy: OnConflict, note: Note) -> Applied:
@@ -227,6 +231,13 @@ def run_of(value: Any) -> Any:
         return value["meta"]["source"]["run"]
     except (KeyError, TypeError):
         return None
+
+
+def belongs_to(value: Any, run_id: str) -> bool:
+    """Whether a run wrote an item, or journaled it because it replaced it."""
+    meta = value.get("meta") if isinstance(value, Mapping) else None
+    replaced_by = meta.get("replaced_by") if isinstance(meta, Mapping) else None
+    return run_id in (run_of(value), replaced_by)
 
 
 def unique_batches(rows: Sequence[Row]) -> Iterator[list[Row]]:

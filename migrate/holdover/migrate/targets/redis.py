@@ -28,7 +28,7 @@ from holdover.migrate.targets.base import (
     Row,
     StoredRow,
     Target,
-    run_of,
+    belongs_to,
     tally,
     unique_batches,
 )
@@ -172,14 +172,14 @@ class RedisTarget(Target):
         )
 
     def rows_of_run(self, run_id: str) -> Iterator[list[StoredRow]]:
-        """Look at every item of the store."""
+        """Look at every item of the store; see `Target`."""
         mark = run_id.encode()
         for page in self._items():
             found = [one for one in page if mark in one.stored.json]
             rows = [
                 StoredRow(one.namespace, one.key, one.stored.value) for one in found
             ]
-            if rows := [row for row in rows if run_of(row.value) == run_id]:
+            if rows := [row for row in rows if belongs_to(row.value, run_id)]:
                 yield rows
 
     def _items(self) -> Iterator[list[Found]]:
