@@ -10,7 +10,7 @@ from plain_redis import Trampler, connect, disagreements, raw_items, raw_lists, 
 
 from holdover.compat.stores.redis import PlainRedisStore
 
-SECONDS = 1.0
+SECONDS = 0.7
 
 
 @pytest.fixture(params=["redis_url", "cluster_url"])
