@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import time
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
@@ -206,6 +207,140 @@ def test_redis_user_lacking_one_right_is_told(redis_admin, redis_url, tmp_path, 
     redis_admin.execute_command(*command)
     with pytest.raises(HoldoverError, match="may not run a command"):
         migrate(as_user(redis_url, command), str(tmp_path / "memory.db"))
+
+
+@pytest.fixture
+def store_user(redis_url):
+    """Make one of the store's users as the page says; give its address."""
+    import redis
+
+    made = []
+
+    def make(name, without=None):
+        (command,) = [block.split() for block in blocks("text") if f" {name} " in block]
+        with redis.Redis.from_url(redis_url) as client:
+            client.execute_command(*[word for word in command if word != without])
+        made.append(name)
+        return redis_url.replace("redis://", f"redis://{name}:CHANGE-ME@")
+
+    yield make
+    with redis.Redis.from_url(redis_url) as client:
+        for name in made:
+            client.execute_command("ACL", "DELUSER", name)
+
+
+def test_every_command_runs_with_its_redis_rights(store_user, source, rejects):
+    from holdover.migrate.care import forget, probe
+    from holdover.migrate.rollback import rollback
+    from holdover.migrate.run import migrate, set_up
+    from holdover.migrate.status import status
+    from holdover.migrate.verify import verify
+
+    writer, reader = map(store_user, ("memory_store_writer", "memory_store_reader"))
+    planned = migrate(source, reader, dry_run=True)
+    assert planned.plan.to_write == ENTITIES
+    with pytest.raises(HoldoverError, match="may not run a command"):
+        migrate(source, reader)
+    set_up(writer)
+    assert migrate(source, writer).exit_code == 0
+    assert verify(source, reader).equal == ENTITIES
+    assert status(reader)[0].state == "done"
+    assert migrate(source, reader).copy.written == 0
+    assert probe(writer).failed == ()
+    assert forget(writer, "ana_example").items > 0
+    assert rollback(writer).removed > 0
+    with pytest.raises(HoldoverError, match="may not run a command"):
+        forget(reader, "ana_example")
+
+
+@pytest.mark.parametrize("lifetime", [None, 60])
+def test_a_redis_reader_reads_everything(store_user, lifetime):
+    from holdover.compat.stores.redis import PlainRedisStore
+
+    writer, reader = (
+        PlainRedisStore.from_url(store_user(name))
+        for name in ("memory_store_writer", "memory_store_reader")
+    )
+    writer.put(("users", "ana"), "key", {"n": 1}, ttl=lifetime)
+    for store in (writer, reader):
+        item = store.get(("users", "ana"), "key", refresh_ttl=False)
+        assert item.value == {"n": 1}
+        assert len(store.search(("users",), filter={"n": 1}, refresh_ttl=False)) == 1
+        assert store.list_namespaces(suffix=("ana",)) == [("users", "ana")]
+    writer.delete(("users", "ana"), "key")
+    writer.close()
+    reader.close()
+
+
+ASKED_ONLY = {"+info", "+ping", "+select", "+client|setinfo"}
+(WRITER,) = [block.split() for block in blocks("text") if "_store_writer " in block]
+NEEDED = [word for word in WRITER if word.startswith("+") and word not in ASKED_ONLY]
+
+
+def everything(store):
+    """Whatever a store does to its keys."""
+    from langgraph.store.base import GetOp
+
+    from holdover.compat.stores import redis_operations as operations
+    from holdover.compat.stores.redis import now_ms
+
+    space = ("users", "ana")
+    store.put(space, "key", {"n": 1}, ttl=60)
+    store.put(space, "brief", {"n": 2}, ttl=0.001)
+    store.batch([GetOp(space, key) for key in ("key", "brief")])
+    time.sleep(0.1)
+    assert len(store.search(("users",))) == 1
+    assert store.list_namespaces() == [space]
+    layout = store.run(store.known_layout(create=False))
+    assert store.run(operations.page(layout, space, None, 10, reverse=True))
+    assert store.run(operations.count(layout, space, now_ms())) == 1
+    store.sweep_ttl()
+    assert store.get(space, "key").value == {"n": 1}
+    store.delete(space, "key")
+
+
+def test_a_redis_writer_may_be_refused_what_is_only_asked(store_user):
+    from holdover.compat.stores.redis import PlainRedisStore
+
+    store = PlainRedisStore.from_url(store_user("memory_store_writer", "+info"))
+    everything(store)
+    assert store.facts() == {}
+    store.close()
+
+
+def test_a_redis_writer_in_a_cluster(cluster_url, source, rejects):
+    import redis
+
+    from holdover.migrate.run import migrate
+
+    command = [*WRITER, "+cluster|slots"]
+    with redis.RedisCluster.from_url(cluster_url.removesuffix("/0")) as client:
+        for node in client.get_primaries():
+            with redis.Redis(host=node.host, port=node.port) as one:
+                one.execute_command(*command)
+        try:
+            address = cluster_url.replace(
+                "redis://", "redis://memory_store_writer:CHANGE-ME@"
+            )
+            assert migrate(source, address).exit_code == 0
+        finally:
+            for node in client.get_primaries():
+                with redis.Redis(host=node.host, port=node.port) as one:
+                    one.execute_command("ACL", "DELUSER", "memory_store_writer")
+
+
+@pytest.mark.parametrize("right", NEEDED)
+def test_a_redis_writer_lacking_one_right_is_told(store_user, redis_url, right):
+    import redis
+
+    from holdover.compat.stores.redis import PlainRedisStore
+
+    with redis.Redis.from_url(redis_url) as client:
+        client.script_flush()
+    store = PlainRedisStore.from_url(store_user("memory_store_writer", right))
+    with pytest.raises(redis.RedisError):
+        everything(store)
+    store.close()
 
 
 @pytest.fixture
