@@ -313,7 +313,7 @@ def test_a_redis_writer_in_a_cluster(cluster_url, source, rejects):
 
     from holdover.migrate.run import migrate
 
-    command = [*WRITER, "+cluster|slots"]
+    command = [*WRITER, "+cluster|slots", "+command"]
     with redis.RedisCluster.from_url(cluster_url.removesuffix("/0")) as client:
         for node in client.get_primaries():
             with redis.Redis(host=node.host, port=node.port) as one:
