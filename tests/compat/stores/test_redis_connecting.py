@@ -18,7 +18,7 @@ from holdover.compat.stores import backend
 from holdover.compat.stores.choosing import backend_for
 from holdover.compat.stores.opening import _open
 from holdover.compat.stores.redis import PlainRedisStore
-from holdover.compat.stores.redis_connecting import parse_address
+from holdover.compat.stores.redis_connecting import explain, parse_address
 
 NS = ("users", "u1")
 SECRET = "s3cret-pass"
@@ -287,3 +287,19 @@ def test_a_login_that_is_no_longer_good(redis_url, monkeypatch):
     check(error, "refuses the login")
     assert backend_for(store).store is store
     store.close()
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("-READONLY You can't write against a read only replica.", "a replica"),
+        ("-OOM command not allowed when used memory > 'maxmemory'.", "no memory left"),
+        ("-NOPERM this user has no permissions to run 'zrem'", "may not run"),
+    ],
+)
+def test_what_a_script_met_is_told_apart_in_old_servers(code, said):
+    """Servers before 7 put words of their own around it."""
+    whole = f"Error running script (call to f_ab12): @user_script:9: {code} "
+    error = redis.ResponseError(whole)
+    assert said in explain(error, "redis://host")[0]
+    assert "refuses" not in explain(error, "redis://host")[0]

@@ -14,6 +14,7 @@ from redis.exceptions import (
     ClusterError,
     MasterDownError,
     ReadOnlyError,
+    RedisClusterException,
     RedisError,
     TryAgainError,
 )
@@ -26,7 +27,7 @@ from holdover.compat.scope import INTERNAL_ROOT
 from holdover.compat.stores import redis_operations as operations
 from holdover.compat.stores.backend import Backend, Namespace, Pair, Value
 from holdover.compat.stores.redis import PlainRedisStore, now_ms, put_with
-from holdover.compat.stores.redis_connecting import explain
+from holdover.compat.stores.redis_connecting import explain, unwrapped
 from holdover.compat.stores.redis_layout import Layout, milliseconds, to_json
 from holdover.compat.stores.redis_operations import Change, Talk
 
@@ -40,6 +41,7 @@ _PASSING = (
     MasterDownError,
     MasterNotFoundError,
     ReadOnlyError,
+    RedisClusterException,
     TryAgainError,
 )
 _REFUSED = (AuthenticationError, AuthorizationError)
@@ -94,11 +96,13 @@ class RedisBackend(Backend):
     def transient(self, error: BaseException) -> bool:
         """Whether the server was away, or not yet itself."""
         # To redis-py, a login that is refused is a connection that failed.
+        error = unwrapped(error)
         return isinstance(error, _PASSING) and not isinstance(error, _REFUSED)
 
     def translate(self, error: BaseException) -> BaseException:
         """Name the server and what to do."""
-        if not isinstance(error, RedisError | OSError):
+        # It is no `RedisError`: no server of the cluster answers.
+        if not isinstance(error, RedisError | RedisClusterException | OSError):
             return error
         message, hint = explain(error, self.store.shown)
         unavailable = StoreUnavailable(message, hint=hint)

@@ -29,6 +29,7 @@ from redis.exceptions import (
     NoPermissionError,
     OutOfMemoryError,
     ReadOnlyError,
+    RedisClusterException,
     RedisError,
     ResponseError,
 )
@@ -179,7 +180,7 @@ def connect(address: RedisAddress) -> redis.Redis | redis.RedisCluster:
         if not address.nodes:
             return _answering(redis.Redis(**arguments))
         return _server_or_cluster(address, arguments)
-    except (RedisError, OSError) as error:
+    except (RedisError, RedisClusterException, OSError) as error:
         message, hint = explain(error, address.shown)
     raise StoreUnavailable(message, hint=hint)
 
@@ -226,7 +227,11 @@ def _server_or_cluster(
                 hint="Name one, or write redis+sentinel://… if they are sentinels.",
             )
         return client
-    client.close()
+    try:
+        # A refusal has a name here; behind `RedisCluster`, none.
+        client.execute_command("CLUSTER SLOTS")  # type: ignore[no-untyped-call]
+    finally:
+        client.close()
     if address.db:
         raise AddressError(
             f"{address.shown} is a cluster, which has no database {address.db}.",
@@ -283,8 +288,26 @@ def _without_db(arguments: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if name != "db"}
 
 
+_IN_A_SCRIPT = {
+    "-READONLY": ReadOnlyError,
+    "-OOM": OutOfMemoryError,
+    "-NOPERM": NoPermissionError,
+}
+
+
+def unwrapped(error: BaseException) -> BaseException:
+    """What a command in a script answered; servers before 7 wrap it in words."""
+    text = str(error)
+    if isinstance(error, ResponseError) and text.startswith("Error running script"):
+        for code, kind in _IN_A_SCRIPT.items():
+            if f" {code} " in text:
+                return kind(text)
+    return error
+
+
 def explain(error: BaseException, shown: str) -> tuple[str, str]:
     """A sentence and a hint for redis-py's error, whose own text may hold a secret."""
+    error = unwrapped(error)
     for kinds, starts, message, hint in _MEANINGS:
         if isinstance(error, kinds) and str(error).startswith(starts):
             return message.format(shown), hint
