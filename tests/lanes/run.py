@@ -42,6 +42,10 @@ LEFT_OUT = (
     *("-m", "not slow"),
     "--ignore=tests/compat/test_hostile_names.py",
     "--ignore=tests/compat/test_many_processes.py",
+    "--ignore=tests/compat/stores/test_redis_concurrency.py",
+    "--ignore=tests/compat/stores/test_redis_connecting.py",
+    "--ignore=tests/compat/stores/test_redis_layout.py",
+    "--ignore=tests/compat/stores/test_upstash_rest.py",
 )
 
 

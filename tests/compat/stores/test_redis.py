@@ -230,7 +230,8 @@ def test_a_loop_that_ended_without_closing_leaves_no_connection(store, raw):
     for _ in range(10):
         asyncio.run(turn())
     gc.collect()
-    assert len(raw.client_list()) <= few + 2
+    # One for each of the ten would be a leak.
+    assert len(raw.client_list()) <= few + 5
 
 
 def test_a_failover(loop):

@@ -317,6 +317,10 @@ def explain(error: BaseException, shown: str) -> tuple[str, str]:
     )
 
 
+_ONE_OF_A_CLUSTER = (
+    "{} is one server of a cluster, and the others are not known.",
+    "Grant +cluster|slots to its user, or give a RedisCluster client.",
+)
 _MEANINGS: tuple[
     tuple[type[Exception] | tuple[type[Exception], ...], tuple[str, ...], str, str], ...
 ] = (
@@ -384,9 +388,10 @@ _MEANINGS: tuple[
     (
         (AskError, ClusterCrossSlotError),
         ("",),
-        "{} is one server of a cluster, and the others are not known.",
-        "Grant +cluster|slots to its user, or give a RedisCluster client.",
+        *_ONE_OF_A_CLUSTER,
     ),
+    # Older redis-py has no class for these.
+    (ResponseError, ("MOVED", "ASK ", "CROSSSLOT"), *_ONE_OF_A_CLUSTER),
     (
         ResponseError,
         ("",),
