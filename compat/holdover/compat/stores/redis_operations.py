@@ -218,9 +218,10 @@ def search(
         return found
     at_once = min(_VALUES_AT_ONCE, _PAGE if matches else offset + limit)
     own = _Recent(layout.space(prefix)) if prefix else None
-    others = yield from _below(layout, prefix, own, at_once)
+    # One more, so that the last one wanted leaves nothing to be read on.
+    others = yield from _below(layout, prefix, own, at_once + 1)
     streams = [*([own] if own else []), *map(_Recent, others)]
-    yield from _begin(streams, at_once)
+    yield from _begin(streams, at_once + 1)
     heap = [s.next() for s in streams if s.buffer]
     heapq.heapify(heap)
     while heap and len(found) < limit:
@@ -384,7 +385,7 @@ def namespaces(
                 last = cut
                 found += [cut] if not offset else []
                 offset -= bool(offset)
-        if not ranges[n].buffer and ranges[n].more:
+        if not ranges[n].buffer and ranges[n].more and len(found) < limit:
             whole = last if last and len(last) == max_depth else None
             yield from ranges[n].fill(whole)
         if ranges[n].buffer:
