@@ -221,6 +221,10 @@ def test_event_loops_one_after_another(place, make):
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.skipif(
+    redis.__version__.startswith("5."),
+    reason="redis-py 5 cannot close a connection whose loop has ended",
+)
 def test_a_loop_that_ended_without_closing_leaves_no_connection(store, raw):
     async def turn():
         await store.aput(NS, "k", {})
