@@ -1,0 +1,124 @@
+"""What every memory of ours takes and gives besides what the classic ones do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from pydantic import PrivateAttr
+
+from holdover.compat.base import BaseMemory
+from holdover.compat.notices import warn_of
+from holdover.compat.place import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from langgraph.store.base import BaseStore
+
+    from holdover.compat.repository import Repository
+    from holdover.compat.scope import Scope
+
+FORMAT = 1
+
+
+class StoreMemory(BaseMemory):
+    """A memory that may keep its records in a store.
+
+    Args:
+        args: As in the classic class.
+        store: A `BaseStore`, or an address for `open_store`.
+        session_id: The session; any string. A configured store is used only with it.
+        scope: The whole scope instead of `("memory_store", session_id)`.
+        unsafe: Accept a store that is known to lose data.
+        fields: As in the classic class; others are named in a warning.
+    """
+
+    #: Fields that `to_dict` leaves out, and `from_dict` has to be given again.
+    _live_fields: ClassVar[tuple[str, ...]] = ()
+    #: Fields and properties that `_dump_state` takes care of.
+    _state_fields: ClassVar[tuple[str, ...]] = ()
+
+    _place: Place = PrivateAttr(default_factory=Place)
+
+    def __init__(
+        self,
+        *args: Any,
+        store: BaseStore | str | None = None,
+        session_id: str | None = None,
+        scope: Scope | tuple[str, ...] | str | None = None,
+        unsafe: bool = False,
+        **fields: Any,
+    ) -> None:
+        known = type(self).model_fields
+        # A subclass of somebody else's may have fields of these names.
+        given = {"session_id": session_id, "store": store, "scope": scope}
+        fields |= {n: v for n, v in given.items() if n in known and v is not None}
+        super().__init__(*args, **fields)
+        self._place = Place(store, scope=scope, session=session_id, unsafe=unsafe)
+        if type(self).model_config.get("extra") not in ("allow", "forbid"):
+            names = {*known, *(f.alias for f in known.values())}
+            warn_of(fields.keys() - names, type(self), stacklevel=5)
+
+    @property
+    def base_store(self) -> BaseStore:
+        """The LangGraph store behind this object; raises `ValueError` without one."""
+        return self.repository.store
+
+    @property
+    def repository(self) -> Repository:
+        """The records of its scope; raises `ValueError` without a store."""
+        return self._records_place().repository
+
+    def _records_place(self) -> Place:
+        """Where what it derives is kept."""
+        return self._place
+
+    def to_dict(self) -> dict[str, Any]:
+        """This object as JSON: its settings, and all it remembers.
+
+        Models, prompts and retrievers are not in it; their names are listed under
+        `needs`, to be given to `from_dict` again.
+        """
+        live = [name for name in self._live_fields if name in type(self).model_fields]
+        settings = self.model_dump(mode="json", exclude={*live, *self._state_fields})
+        place = self._place
+        return {
+            "holdover": FORMAT,
+            "class": type(self).__name__,
+            "settings": settings,
+            "session_id": place.session,
+            "needs": live,
+            "state": self._dump_state(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], **arguments: Any) -> Self:
+        """Make the object again that `to_dict` described.
+
+        Args:
+            data: What `to_dict` gave.
+            arguments: What its `needs` lists, and anything else to change. A store
+                that holds the session already keeps what it holds.
+
+        Raises:
+            ValueError: It describes another class, or was written by a newer version.
+        """
+        if data.get("class") != cls.__name__:
+            raise ValueError(
+                f"This describes a {data.get('class')}, not a {cls.__name__}."
+            )
+        if data.get("holdover", 0) > FORMAT:
+            raise ValueError(
+                "This was written by a newer Holdover; upgrade to read it."
+            )
+        settings = {**data["settings"], "session_id": data.get("session_id")}
+        memory = cls(**{**settings, **arguments})
+        memory._load_state(data["state"])
+        return memory
+
+    def _dump_state(self) -> dict[str, Any]:
+        """What it remembers, as JSON."""
+        return {}
+
+    def _load_state(self, state: Mapping[str, Any]) -> None:
+        """Remember that again."""

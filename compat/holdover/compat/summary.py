@@ -1,0 +1,181 @@
+"""`ConversationSummaryMemory`: a running summary of the conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+from langchain_core.messages import BaseMessage
+from pydantic import PrivateAttr, computed_field
+
+from holdover.compat.base import BaseChatMessageHistory
+from holdover.compat.both_ways import Operation, arun, run
+from holdover.compat.chat_memory import BaseChatMemory
+from holdover.compat.running_summary import RunningSummary, Summary
+from holdover.compat.summarizing import (
+    STEP_MESSAGES,
+    Backlog,
+    SummarizerMixin,
+    extend,
+    one_step,
+)
+from holdover.compat.transcript import Entry, beyond
+
+__all__ = ["ConversationSummaryMemory", "SummarizerMixin"]
+
+
+class SummarizedMemory(BaseChatMemory, SummarizerMixin):
+    """A chat memory with a running summary, kept where its records are."""
+
+    memory_key: str = "history"
+    backlog: Backlog = "step"
+
+    _live_fields: ClassVar[tuple[str, ...]] = ("llm", "prompt", "summary_message_cls")
+    _state_fields: ClassVar[tuple[str, ...]] = (
+        "chat_memory",
+        "buffer",
+        "moving_summary_buffer",
+    )
+    #: The argument and attribute that classic has for the summary.
+    _summary_name: ClassVar[str]
+
+    _running: RunningSummary = PrivateAttr(default_factory=RunningSummary)
+
+    def __init__(self, *args: Any, **fields: Any) -> None:
+        initial = fields.pop(self._summary_name, "")
+        if not isinstance(initial, str):
+            raise TypeError(f"{self._summary_name} must be text.")
+        super().__init__(*args, **fields)
+        self._running = RunningSummary(initial)
+
+    def _summary(self) -> Operation[Summary]:
+        return (yield from self._running.read(self._records_place()))
+
+    def _extend(self, before: Summary, entries: Sequence[Entry]) -> Operation[Summary]:
+        place = self._records_place()
+        return (yield from extend(self, self._running, place, before, entries))
+
+    def _assign(self, text: str) -> Operation[None]:
+        """Keep what a user assigned; what it covers is said by the cursor there is."""
+        now = yield from self._summary()
+        summary = Summary(text, now.cursor)
+        yield from self._running.write(self._records_place(), summary)
+
+    def _clear(self) -> Operation[None]:
+        # The summary first: one of messages that are gone would not end with them.
+        yield from self._running.clear(self._records_place())
+        yield from super()._clear()
+
+    @property
+    def memory_variables(self) -> list[str]:
+        """The one name it adds."""
+        return [self.memory_key]
+
+    def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+        """Give the summary, and what it does not cover where the class keeps that."""
+        return run(self._load())
+
+    async def aload_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+        """See `load_memory_variables`."""
+        return await arun(self._load())
+
+    def _load(self) -> Operation[dict[str, Any]]:
+        raise NotImplementedError
+
+    def _summary_message(self, text: str) -> BaseMessage:
+        return self.summary_message_cls(content=text)
+
+    def _dump_state(self) -> dict[str, Any]:
+        summary = run(self._summary())
+        return {**super()._dump_state(), "summary": summary.as_dict()}
+
+    def _load_state(self, state: Mapping[str, Any]) -> None:
+        super()._load_state(state)
+        if not run(self._summary()).cursor.count:
+            summary = Summary.of(state.get("summary", {}))
+            run(self._running.write(self._records_place(), summary))
+
+
+class ConversationSummaryMemory(SummarizedMemory):
+    """Gives a summary that each turn extends.
+
+    The messages stay in the history; each is summarised once, also after a restart.
+
+    Args:
+        buffer: The summary a session that has none begins with.
+        backlog: What is done about messages that were there before: `"step"`
+            summarises 100 of them a turn, `"background"` all of them behind the
+            replies, `"skip"` only the newest 100.
+    """
+
+    _summary_name: ClassVar[str] = "buffer"
+
+    @computed_field(repr=False)  # type: ignore[prop-decorator]
+    @property
+    def buffer(self) -> str:
+        """The summary."""
+        return run(self._summary()).text
+
+    @buffer.setter
+    def buffer(self, text: str) -> None:
+        run(self._assign(text))
+
+    @classmethod
+    def from_messages(
+        cls,
+        llm: Any,
+        chat_memory: BaseChatMessageHistory,
+        *,
+        summarize_step: int = 2,
+        **kwargs: Any,
+    ) -> Self:
+        """Make a memory with the messages of a history summarised.
+
+        Args:
+            llm: The model.
+            chat_memory: The history.
+            summarize_step: How many messages a call of the model is given.
+            kwargs: As for the class.
+        """
+        memory = cls(llm=llm, chat_memory=chat_memory, **kwargs)
+        run(memory._summarize_all(summarize_step))
+        return memory
+
+    def _summarize_all(self, step: int) -> Operation[None]:
+        summary = yield from self._summary()
+        entries = yield from beyond(self.chat_memory, summary.cursor)
+        for at in range(0, len(entries), step):
+            part = entries[at : at + step]
+            summary = yield from self._extend(summary, part)
+
+    def _catch_up(self) -> Operation[Summary]:
+        """Summarise what the summary does not cover: one bounded call."""
+        before = yield from self._summary()
+        entries = yield from beyond(
+            self.chat_memory,
+            before.cursor,
+            # To skip, all have to be seen.
+            None if self.backlog == "skip" else lambda read: len(read) > STEP_MESSAGES,
+        )
+        if self.backlog == "skip":
+            entries = entries[-STEP_MESSAGES:]
+        return (yield from self._extend(before, one_step(entries)))
+
+    def _save(
+        self, inputs: dict[str, Any], outputs: dict[str, Any]
+    ) -> Operation[list[BaseMessage]]:
+        turn = yield from super()._save(inputs, outputs)
+        yield from self._catch_up()
+        return turn
+
+    def _load(self) -> Operation[dict[str, Any]]:
+        summary = yield from self._summary()
+        if not summary.text and not summary.cursor.count:
+            # A history that was there before: classic began with nothing.
+            summary = yield from self._catch_up()
+        text = summary.text
+        return {
+            self.memory_key: [self._summary_message(text)]
+            if self.return_messages
+            else text
+        }
