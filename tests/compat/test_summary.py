@@ -391,3 +391,42 @@ def test_a_pickled_memory_remembers():
     talk(memory, 4)
 
     assert load(pickle.loads(pickle.dumps(memory))) == load(memory)
+
+
+@pytest.mark.parametrize("make", BOTH.values(), ids=BOTH)
+def test_in_the_background_no_model_is_called_before_the_reply(driven, make):
+    asked_in = set()
+    model = Summarizer()
+    working = model.answers
+
+    def answers(prompt):
+        asked_in.add(threading.current_thread())
+        return working(prompt)
+
+    model.answers = answers
+    history = histories.stored()
+    history.add_messages(
+        [m for n in range(300) for m in (HumanMessage(f"q{n}"), AIMessage(f"a{n}"))]
+    )
+    memory = driven(make(llm=model, chat_memory=history, backlog="background"))
+    talk(memory, 2, start=300)
+    memory.flush()
+
+    assert threading.current_thread() not in asked_in
+    assert everything_once(load(memory), 302)
+
+
+@pytest.mark.parametrize("make", BOTH.values(), ids=BOTH)
+def test_an_error_in_the_background_is_raised_once_by_flush(driven, make):
+    model = Summarizer()
+    working = model.answers
+    model.answers = lambda prompt: RuntimeError("down")
+    memory = driven(make(llm=model, backlog="background"))
+    talk(memory, 4)
+    with pytest.raises(RuntimeError, match="down"):
+        memory.flush()
+
+    model.answers = working
+    memory.flush()
+
+    assert everything_once(load(memory), 4)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from langchain_core.messages import BaseMessage
 from pydantic import PrivateAttr, computed_field
 
+from holdover.compat.background import Outcome, worker
 from holdover.compat.base import BaseChatMessageHistory
 from holdover.compat.both_ways import Operation, arun, run
 from holdover.compat.chat_memory import BaseChatMemory
@@ -61,7 +63,55 @@ class SummarizedMemory(BaseChatMemory, SummarizerMixin):
         summary = Summary(text, now.cursor)
         yield from self._running.write(self._records_place(), summary)
 
+    def _step(self) -> Operation[Summary]:
+        """Summarise what is to be: at most one bounded call of the model."""
+        raise NotImplementedError
+
+    def _save(
+        self, inputs: dict[str, Any], outputs: dict[str, Any]
+    ) -> Operation[list[BaseMessage]]:
+        turn = yield from super()._save(inputs, outputs)
+        if self.backlog == "background":
+            volatile = not self._records_place().is_shared
+            worker().wake(self._work_key(), self._work, volatile=volatile)
+        else:
+            yield from self._summarize_turn()
+        return turn
+
+    def _summarize_turn(self) -> Operation[None]:
+        yield from self._step()
+
+    def _work_key(self) -> Hashable:
+        place = self._records_place()
+        if not place.is_shared:
+            return (type(self), id(self))
+        records = place.repository
+        return (type(self), id(records.store), records.scope)
+
+    def _work(self) -> Outcome:
+        """One step behind the replies; again as long as there is more."""
+        before = run(self._summary())
+        more = run(self._step()).cursor.count > before.cursor.count
+        return Outcome(again=0.0 if more else None, settled=not more)
+
+    def flush(self) -> None:
+        """Wait until all is summarised that is to be, with `backlog="background"`.
+
+        Raises:
+            Exception: What went wrong behind the replies; it is tried again then.
+        """
+        key = self._work_key()
+        worker().finished(key, self._work).result()
+        _raise(worker().take_error(key))
+
+    async def aflush(self) -> None:
+        """See `flush`."""
+        key = self._work_key()
+        await asyncio.wrap_future(worker().finished(key, self._work))
+        _raise(worker().take_error(key))
+
     def _clear(self) -> Operation[None]:
+        worker().drop(self._work_key())
         # The summary first: one of messages that are gone would not end with them.
         yield from self._running.clear(self._records_place())
         yield from super()._clear()
@@ -148,8 +198,7 @@ class ConversationSummaryMemory(SummarizedMemory):
             part = entries[at : at + step]
             summary = yield from self._extend(summary, part)
 
-    def _catch_up(self) -> Operation[Summary]:
-        """Summarise what the summary does not cover: one bounded call."""
+    def _step(self) -> Operation[Summary]:
         before = yield from self._summary()
         entries = yield from beyond(
             self.chat_memory,
@@ -161,21 +210,19 @@ class ConversationSummaryMemory(SummarizedMemory):
             entries = entries[-STEP_MESSAGES:]
         return (yield from self._extend(before, one_step(entries)))
 
-    def _save(
-        self, inputs: dict[str, Any], outputs: dict[str, Any]
-    ) -> Operation[list[BaseMessage]]:
-        turn = yield from super()._save(inputs, outputs)
-        yield from self._catch_up()
-        return turn
-
     def _load(self) -> Operation[dict[str, Any]]:
         summary = yield from self._summary()
         if not summary.text and not summary.cursor.count:
             # A history that was there before: classic began with nothing.
-            summary = yield from self._catch_up()
+            summary = yield from self._step()
         text = summary.text
         return {
             self.memory_key: [self._summary_message(text)]
             if self.return_messages
             else text
         }
+
+
+def _raise(error: BaseException | None) -> None:
+    if error is not None:
+        raise error

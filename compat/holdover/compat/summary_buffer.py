@@ -9,6 +9,7 @@ from pydantic import Field, computed_field
 
 from holdover.compat.both_ways import Do, Operation, arun, run
 from holdover.compat.messages import render
+from holdover.compat.running_summary import Summary
 from holdover.compat.summarizing import STEP_MESSAGES, one_step
 from holdover.compat.summary import SummarizedMemory
 from holdover.compat.tokens import TokenCounter, counter_of
@@ -73,22 +74,18 @@ class ConversationSummaryBufferMemory(SummarizedMemory):
             else render(kept, self.human_prefix, self.ai_prefix)
         }
 
-    def _save(
-        self, inputs: dict[str, Any], outputs: dict[str, Any]
-    ) -> Operation[list[BaseMessage]]:
-        turn = yield from super()._save(inputs, outputs)
+    def _summarize_turn(self) -> Operation[None]:
         yield Do(self.prune, self.aprune)
-        return turn
 
     def prune(self) -> None:
         """Summarise what no longer fits the limit: at most one bounded call."""
-        run(self._prune())
+        run(self._step())
 
     async def aprune(self) -> None:
         """See `prune`."""
-        await arun(self._prune())
+        await arun(self._step())
 
-    def _prune(self) -> Operation[None]:
+    def _step(self) -> Operation[Summary]:
         before = yield from self._summary()
         count, limit = counter_of(self.llm, self.token_counter), self.max_token_limit
 
@@ -102,4 +99,4 @@ class ConversationSummaryBufferMemory(SummarizedMemory):
         )
         gone = pruned_count([entry.message for entry in entries], limit, count)
         pruned = entries[:gone][-STEP_MESSAGES:] if skip else entries[:gone]
-        yield from self._extend(before, one_step(pruned))
+        return (yield from self._extend(before, one_step(pruned)))
