@@ -23,6 +23,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 import data
 import raw
+from conversations import conversations
 from plain_redis import plain_redis
 
 ROUNDS = 3
@@ -315,6 +316,7 @@ GROUPS = {
     "entities": entity_store,
     "start": start_up,
     "plain-redis": plain_redis,
+    "conversations": conversations,
 }
 
 

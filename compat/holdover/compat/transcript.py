@@ -55,10 +55,16 @@ START = Cursor()
 
 
 class Entry(NamedTuple):
-    """A message, and the cursor that covers it."""
+    """A message, and where it stands."""
 
     message: BaseMessage
-    cursor: Cursor
+    count: int
+    key: str = ""
+
+    @property
+    def cursor(self) -> Cursor:
+        """The cursor that covers it and all before it."""
+        return Cursor(self.count, message_hash(self.message), self.key)
 
 
 def everything(history: BaseChatMessageHistory) -> Operation[list[BaseMessage]]:
@@ -121,7 +127,7 @@ def beyond(
     start = _anchor(messages, cursor)
     covered = max(0, cursor.count - start)
     return [
-        Entry(message, Cursor(covered + at + 1, message_hash(message)))
+        Entry(message, covered + at + 1)
         for at, message in enumerate(messages[start:], start)
     ]
 
@@ -138,7 +144,7 @@ def _beyond_key(
         page = yield _page(history, after, _LARGEST_PAGE, reverse=False)
         for after, message in page:
             count += 1
-            found.append(Entry(message, Cursor(count, message_hash(message), after)))
+            found.append(Entry(message, count, after))
         if len(page) < _LARGEST_PAGE:
             return found
         if enough is not None and enough([entry.message for entry in found]):
