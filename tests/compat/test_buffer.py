@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import backends
 import fake_models
-import histories
+import kinds_of_history
 import pytest
 from langchain_core.messages import (
     AIMessage,
@@ -29,9 +29,9 @@ def driven(request, loop):
     return lambda memory: backends.Driven(memory, request.param, loop)
 
 
-@pytest.fixture(params=histories.KINDS)
+@pytest.fixture(params=kinds_of_history.KINDS)
 def history(request):
-    return histories.KINDS[request.param]()
+    return kinds_of_history.KINDS[request.param]()
 
 
 def talk(memory, turns, start=0):
@@ -192,7 +192,7 @@ def test_a_window_of_nothing_is_nothing(driven, history, k):
 
 
 def test_a_long_history_has_the_same_window():
-    history = histories.stored()
+    history = kinds_of_history.stored()
     history.add_messages(
         [m for n in range(600) for m in (HumanMessage(f"q{n}"), AIMessage(f"a{n}"))]
     )
@@ -254,7 +254,7 @@ def test_a_model_with_retries_counts_too():
 
 
 def test_a_limit_over_a_long_stored_history_reads_its_end():
-    history = histories.stored()
+    history = kinds_of_history.stored()
     history.add_messages([HumanMessage(f"line {n}") for n in range(3_000)])
     page, read = history.page, []
 
@@ -278,7 +278,7 @@ async def test_a_history_that_works_from_async_code_alone_serves_every_class():
         ConversationBufferWindowMemory,
         token_buffer,
     ):
-        memory = make(chat_memory=histories.AsyncOnlyHistory())
+        memory = make(chat_memory=kinds_of_history.AsyncOnlyHistory())
         await memory.asave_context({"input": "q"}, {"output": "a"})
         assert await memory.aload_memory_variables({}) == {"history": "Human: q\nAI: a"}
         await memory.aclear()

@@ -6,7 +6,7 @@ import threading
 
 import backends
 import fake_models
-import histories
+import kinds_of_history
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.prompts import PromptTemplate
@@ -25,9 +25,9 @@ def driven(request, loop):
     return lambda memory: backends.Driven(memory, request.param, loop)
 
 
-@pytest.fixture(params=histories.KINDS)
+@pytest.fixture(params=kinds_of_history.KINDS)
 def history(request):
-    return histories.KINDS[request.param]()
+    return kinds_of_history.KINDS[request.param]()
 
 
 PROMPT = PromptTemplate.from_template("[{summary}] + <{new_lines}>")
@@ -162,7 +162,7 @@ def test_an_answer_of_no_use_keeps_the_old_summary(driven, caplog, make, answer)
 
 @pytest.mark.parametrize("make", BOTH.values(), ids=BOTH)
 def test_an_old_long_history_takes_one_bounded_call_a_turn(driven, make):
-    history = histories.stored()
+    history = kinds_of_history.stored()
     history.add_messages(
         [m for n in range(300) for m in (HumanMessage(f"q{n}"), AIMessage(f"a{n}"))]
     )
@@ -243,7 +243,7 @@ def test_a_memory_given_a_history_finds_its_summary_again():
 
 def test_a_history_of_another_package_gives_its_session_to_the_summary():
     store = InMemoryStore()
-    history = histories.CopyingHistory("other/1")
+    history = kinds_of_history.CopyingHistory("other/1")
     talk(buffer_memory(chat_memory=history, store=store), 4)
 
     assert "q0" in buffer_memory(chat_memory=history, store=store).moving_summary_buffer
@@ -291,7 +291,7 @@ def test_the_summary_can_be_assigned():
 
 def test_from_messages_summarises_in_steps():
     model = Summarizer()
-    history = histories.CopyingHistory()
+    history = kinds_of_history.CopyingHistory()
     talk(ConversationSummaryMemory(llm=Summarizer(), chat_memory=history), 3)
 
     memory = ConversationSummaryMemory.from_messages(model, history, prompt=PROMPT)
@@ -378,7 +378,7 @@ def test_threads_on_one_session_summarise_each_message_once():
 
 async def test_a_history_that_works_from_async_code_alone_is_summarised():
     for make in BOTH.values():
-        memory = make(chat_memory=histories.AsyncOnlyHistory())
+        memory = make(chat_memory=kinds_of_history.AsyncOnlyHistory())
         for number in range(3):
             await memory.asave_context(
                 {"input": f"q{number}"}, {"output": f"a{number}"}
@@ -404,7 +404,7 @@ def test_in_the_background_no_model_is_called_before_the_reply(driven, make):
         return working(prompt)
 
     model.answers = answers
-    history = histories.stored()
+    history = kinds_of_history.stored()
     history.add_messages(
         [m for n in range(300) for m in (HumanMessage(f"q{n}"), AIMessage(f"a{n}"))]
     )

@@ -2,7 +2,7 @@
 
 import asyncio
 
-import histories
+import kinds_of_history
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
@@ -18,9 +18,9 @@ def texts(messages):
     return [message.content for message in messages]
 
 
-@pytest.fixture(params=histories.KINDS)
+@pytest.fixture(params=kinds_of_history.KINDS)
 def history(request):
-    return histories.KINDS[request.param]()
+    return kinds_of_history.KINDS[request.param]()
 
 
 @pytest.fixture(params=[run, lambda operation: asyncio.run(arun(operation))])
@@ -76,7 +76,7 @@ def test_where_what_it_covered_is_gone_everything_is_newer(history, drive):
 
 
 def test_a_cursor_of_one_kind_of_history_is_found_in_another(drive):
-    copying, stored = histories.CopyingHistory(), histories.stored()
+    copying, stored = kinds_of_history.CopyingHistory(), kinds_of_history.stored()
     for history in (copying, stored):
         history.add_messages(lines(6))
     of_copying = drive(beyond(copying, START))[3].cursor
@@ -89,7 +89,7 @@ def test_a_cursor_of_one_kind_of_history_is_found_in_another(drive):
 
 
 def test_a_cursor_survives_messages_that_say_the_same():
-    history = histories.CopyingHistory()
+    history = kinds_of_history.CopyingHistory()
     history.add_messages([HumanMessage("ok"), AIMessage("ok")] * 5)
     cursor = run(beyond(history, START))[3].cursor
 
@@ -111,7 +111,7 @@ def counting(history):
 
 
 def test_the_newest_of_a_long_history_are_read_without_the_others():
-    history = histories.stored()
+    history = kinds_of_history.stored()
     history.add_messages([SystemMessage("brief"), *lines(5_000)])
     read = counting(history)
 
@@ -123,7 +123,7 @@ def test_the_newest_of_a_long_history_are_read_without_the_others():
 
 
 def test_the_oldest_of_a_long_history_are_read_without_the_others():
-    history = histories.stored()
+    history = kinds_of_history.stored()
     history.add_messages(lines(5_000))
     read = counting(history)
 
@@ -134,7 +134,7 @@ def test_the_oldest_of_a_long_history_are_read_without_the_others():
 
 
 def test_a_history_that_works_from_async_code_alone_is_read_there():
-    history = histories.AsyncOnlyHistory()
+    history = kinds_of_history.AsyncOnlyHistory()
     history.kept = lines(3)
 
     assert len(asyncio.run(arun(everything(history)))) == 3
