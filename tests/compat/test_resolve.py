@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdover.compat import resolve as resolving
+from holdover.compat import spelling
 from holdover.compat.records import normalised
 from holdover.compat.resolve import MAX_CANDIDATES, Index, Known, Resolution, resolve
 
@@ -176,8 +176,8 @@ def test_adding_again_replaces():
 
 
 def test_no_listed_name_is_both():
-    assert not resolving._GIVEN & resolving._FAMILY
-    for name in resolving._GIVEN | resolving._FAMILY:
+    assert not spelling._GIVEN & spelling._FAMILY
+    for name in spelling._GIVEN | spelling._FAMILY:
         assert name == normalised(name)
 
 
