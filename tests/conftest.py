@@ -1,4 +1,7 @@
-"""Fixtures for every test: servers, databases, the corpus."""
+"""Fixtures for every test: servers, databases, the corpus.
+
+What a run leaves out because it repeats is in `sampling.py`.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,28 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import servers  # noqa: E402
+
+#: Each worker has servers of its own; more workers than this would only start more.
+MOST_WORKERS = 8
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist, which reads what is set here
+def pytest_cmdline_main(config):
+    """The whole suite runs in several processes; what is named on the command line,
+    in one, where nothing has to start first. `-n` beats both."""
+    options = config.option
+    if (
+        config.args_source == pytest.Config.ArgsSource.TESTPATHS
+        and "PYTEST_XDIST_WORKER" not in os.environ
+        and getattr(options, "numprocesses", 0) is None
+        and not (options.usepdb or options.collectonly)
+    ):
+        options.numprocesses = "auto"
+        options.maxprocesses = options.maxprocesses or MOST_WORKERS
+    if getattr(options, "numprocesses", None) and options.dist == "no":
+        # Neighbours stay together, and with them what a module or the reports of
+        # the stores share; and it costs little for many thousands of tests.
+        options.dist = "worksteal"
 
 
 @pytest.fixture(scope="session")

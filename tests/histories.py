@@ -1,68 +1,86 @@
-"""Histories of every habit that memories meet."""
+"""What old releases left in histories, and the truth about it."""
 
 from __future__ import annotations
 
-from langchain_core.messages import BaseMessage, message_to_dict, messages_from_dict
-from langgraph.store.memory import InMemoryStore
+import json
+import re
+from contextlib import contextmanager
 
-from holdover.compat import ChatMessageHistory, StoreChatMessageHistory
-from holdover.compat.base import BaseChatMessageHistory
+from holdover.compat.message_records import content_of
 
-
-class CopyingHistory(BaseChatMessageHistory):
-    """Reads its messages anew each time, as one over a file or a table does."""
-
-    def __init__(self, session_id=None):
-        self.session_id = session_id
-        self.kept: list[dict] = []
-
-    @property
-    def messages(self) -> list[BaseMessage]:
-        return messages_from_dict(self.kept)
-
-    @messages.setter
-    def messages(self, messages):
-        self.kept = [message_to_dict(message) for message in messages]
-
-    def add_message(self, message):
-        self.kept.append(message_to_dict(message))
-
-    def clear(self):
-        self.kept = []
-
-
-class AsyncOnlyHistory(BaseChatMessageHistory):
-    """Works from async code alone, as one over an async engine does."""
-
-    def __init__(self):
-        self.kept: list[BaseMessage] = []
-
-    @property
-    def messages(self) -> list[BaseMessage]:
-        raise NotImplementedError("Use aget_messages.")
-
-    async def aget_messages(self):
-        return list(self.kept)
-
-    def add_messages(self, messages):
-        raise NotImplementedError("Use aadd_messages.")
-
-    async def aadd_messages(self, messages):
-        self.kept.extend(messages)
-
-    def clear(self):
-        raise NotImplementedError("Use aclear.")
-
-    async def aclear(self):
-        self.kept = []
-
-
-def stored():
-    return StoreChatMessageHistory("s", store=InMemoryStore())
-
-
-KINDS = {
-    "in memory": ChatMessageHistory,
-    "copying": CopyingHistory,
-    "stored": stored,
+_TYPES = {
+    "HumanMessage": {"human"},
+    "AIMessage": {"ai"},
+    "SystemMessage": {"system"},
+    "ChatMessage": {"chat"},
+    "FunctionMessage": {"function"},
+    "ToolMessage": {"tool"},
+    "AIMessageChunk": {"AIMessageChunk", "ai"},
+    "RemoveMessage": {"remove"},
 }
+RELEASES = (
+    "langchain-0.0.150",
+    "langchain-0.0.200",
+    "langchain-0.2.17",
+    "langchain-0.3.27",
+    "langchain-classic-1.0.8",
+)
+
+
+def manifest(folder):
+    return json.loads((folder / "MANIFEST.json").read_text())
+
+
+def contents(history):
+    """What the store holds of a history, in order."""
+    return [dict(record.content) for record in history.repository.records("message")]
+
+
+def check(history, specs):
+    """The messages are those that the old release was given, in order."""
+    texts = [message.content for message in history.messages]
+    stored = contents(history)
+    assert len(stored) == len(specs)
+    for content, (kind, fields, *_) in zip(stored, specs, strict=True):
+        assert content["type"] in _TYPES[kind]
+        expected = content_of(content["type"], fields)["data"]
+        found = {name: content["data"].get(name) for name in expected}
+        assert found == expected
+    assert texts == [content["data"]["content"] for content in stored]
+
+
+def load_dump(url, dump):
+    """Restore a plain dump of `pg_dump`, as `psql -f` does."""
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        statement = []
+        lines = iter(dump.read_text().splitlines(keepends=True))
+        for line in lines:
+            if not statement and (not line.strip() or line.startswith(("--", "\\"))):
+                continue
+            statement.append(line)
+            if not line.rstrip().endswith(";"):
+                continue
+            text, statement = "".join(statement), []
+            if re.match(r"COPY .* FROM stdin;", text):
+                with connection.cursor().copy(text) as copy:
+                    for row in lines:
+                        if row.startswith("\\."):
+                            break
+                        copy.write(row)
+            elif not re.match(
+                r"SET (transaction|idle|lock|statement)|ALTER .*OWNER", text
+            ):
+                connection.execute(text)
+        connection.execute("SELECT set_config('search_path', 'public', false)")
+
+
+@contextmanager
+def clock_at(monkeypatch, seconds):
+    """The system's clock stands at another time."""
+    from holdover.compat import message_keys
+
+    with monkeypatch.context() as patch:
+        patch.setattr(message_keys.time, "time_ns", lambda: int(seconds * 1e9))
+        yield

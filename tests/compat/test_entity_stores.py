@@ -21,7 +21,7 @@ from backends import Driven
 from langgraph.store.base import GetOp
 from langgraph.store.memory import InMemoryStore
 
-from holdover.compat import base, configuration, entity_stores
+from holdover.compat import base, configuration, notices
 from holdover.compat.configuration import configure, configured
 from holdover.compat.entity_stores import InMemoryEntityStore, SQLiteEntityStore
 from holdover.compat.errors import HoldoverError, StoreUnavailable, StoreUnsuitable
@@ -35,7 +35,7 @@ DDL = 'CREATE TABLE "{}" (key TEXT PRIMARY KEY, value TEXT)'
 @pytest.fixture(autouse=True)
 def _in_a_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(entity_stores, "_told", set())
+    monkeypatch.setattr(notices, "_told", set())
     yield
     close_stores()
 
@@ -783,7 +783,7 @@ def test_copies(any_object, duplicate):
     assert any_object.get("b") == "y"
     assert other.get("a") == any_object.get("a")
     assert other.scope == any_object.scope == ("t", "s")
-    assert other._history == 7
+    assert other._place._history == 7
 
 
 @pytest.mark.parametrize(
@@ -906,3 +906,23 @@ def test_one_class_by_every_path():
 
 def test_the_configuration_is_clean_afterwards():
     assert configuration.configuration().store is None
+
+
+def test_the_connection_that_classic_users_close(tmp_path):
+    store = SQLiteEntityStore("s1", db_file=str(tmp_path / "e.db"))
+    store.set("Ann", "a painter")
+    assert "_conn" not in store.model_dump()
+    assert store.conn.execute("SELECT count(*) FROM store").fetchone()[0] > 0
+    assert store.conn is store.conn
+    assert pickle.loads(pickle.dumps(store)).get("Ann") == "a painter"
+    store.conn.close()
+    assert store.get("Ann") == "a painter"
+
+
+def test_a_copy_with_another_session_is_about_other_entities(tmp_path):
+    store = SQLiteEntityStore("s1", db_file=str(tmp_path / "e.db"))
+    store.set("Ann", "a painter")
+    other = store.model_copy(update={"session_id": "s2"})
+    assert other.get("Ann") is None
+    other.set("Bob", "a cook")
+    assert (store.exists("Bob"), other.exists("Bob")) == (False, True)

@@ -14,7 +14,7 @@ from backends import Driven
 from langgraph.store.base import GetOp
 from langgraph.store.memory import InMemoryStore
 
-from holdover.compat import entity_stores, legacy_redis, marks, records
+from holdover.compat import legacy_redis, marks, notices, records
 from holdover.compat.errors import StoreUnavailable
 from holdover.compat.legacy_redis import LegacyRedisKeys
 from holdover.compat.reading import OldValue
@@ -43,7 +43,7 @@ def client(redis_url):
 
 @pytest.fixture(autouse=True)
 def _told_nothing(monkeypatch):
-    monkeypatch.setattr(entity_stores, "_told", set())
+    monkeypatch.setattr(notices, "_told", set())
     legacy_redis._log_once.cache_clear()
     yield
     close_stores()

@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 from langgraph.store.memory import InMemoryStore
 from upstash import upstash
 
-from holdover.compat import entity_stores, records
+from holdover.compat import notices, records
 from holdover.compat.configuration import configure
 from holdover.compat.errors import AddressError, MissingDependency, StoreUnavailable
 from holdover.compat.redis_clients import close_clients
@@ -47,7 +47,7 @@ SECRET = "hunter2"
 
 @pytest.fixture(autouse=True)
 def _clean(monkeypatch):
-    monkeypatch.setattr(entity_stores, "_told", set())
+    monkeypatch.setattr(notices, "_told", set())
     monkeypatch.delenv("UPSTASH_REDIS_REST_URL", raising=False)
     monkeypatch.delenv("UPSTASH_REDIS_REST_TOKEN", raising=False)
     yield
@@ -1050,7 +1050,7 @@ def test_copies(redis_url, upstash_service, duplicate, used):
         assert entities.get("b") == "y"
         assert other.get("a") == entities.get("a") == ("x" if used else None)
         assert other.scope == entities.scope
-        assert (other.ttl, other.recall_ttl, other._history) == (60, 120, 7)
+        assert (other.ttl, other.recall_ttl, other._place._history) == (60, 120, 7)
 
 
 def test_a_ready_client_is_shared_by_copies_and_cannot_be_pickled(client):

@@ -8,11 +8,7 @@ id. Each method has an async twin.
 from __future__ import annotations
 
 import functools
-import logging
-import os
-import threading
-import warnings
-import weakref
+import sqlite3
 from collections.abc import Iterator, Mapping, MutableMapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -27,13 +23,10 @@ from pydantic import (
 )
 
 from holdover.compat.base import BaseEntityStore
-from holdover.compat.configuration import (
-    Configuration,
-    configuration,
-    in_context,
-)
 from holdover.compat.journal import DEFAULT_HISTORY, History
 from holdover.compat.legacy_sqlite import LegacySqliteTable
+from holdover.compat.notices import log_once, warn_of, warn_once
+from holdover.compat.place import Place, reads_legacy
 from holdover.compat.repository import LegacyPlace, Repository
 from holdover.compat.scope import DEFAULT_ROOT, DEFAULT_SESSION, Scope
 
@@ -42,43 +35,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BaseEntityStore", "InMemoryEntityStore", "SQLiteEntityStore"]
 
-logger = logging.getLogger("holdover.compat")
 _ENTITY = "entity"
 _PRIVATE_FILES = ("", ":memory:")
-_REPOSITORY = "_repository"
-
-
-# What is made at first use is made once, whichever thread comes first.
-_making = threading.RLock()
-#: The objects that use a store, to be told of a fork.
-_users: weakref.WeakValueDictionary[int, StoreEntityStore] = (
-    weakref.WeakValueDictionary()
-)
-
-
-def _reopen_after_fork() -> None:
-    """Let go of stores that were opened by address: the connection is the parent's."""
-    global _making  # noqa: PLW0603 - another thread may have held it
-    _making = threading.RLock()
-    from holdover.compat.stores.opening import is_inherited  # noqa: PLC0415
-
-    for user in list(_users.values()):
-        if user.reopens_after_fork or is_inherited(user.base_store):
-            user._let_go()  # noqa: SLF001 - our own class
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_reopen_after_fork)
-
-
-_told: set[str] = set()
-
-
-def warn_once(message: str, stacklevel: int = 3) -> None:
-    """Warn of one thing once; by default at the caller of our caller."""
-    if message not in _told:
-        warnings.warn(message, stacklevel=stacklevel)
-        _told.add(message)
+_PLACE = "_place"
 
 
 def _any_string(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
@@ -89,11 +48,6 @@ def _any_string(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
 AnyString = Annotated[str, WrapValidator(_any_string)]
 
 
-@functools.cache
-def _log_once(message: str, *arguments: str) -> None:
-    logger.warning(message, *arguments)
-
-
 class StoreEntityStore(BaseEntityStore):
     """The five methods and their twins, over a repository made at first use."""
 
@@ -102,12 +56,29 @@ class StoreEntityStore(BaseEntityStore):
     #: Whether a child process has to make connections of its own in any case.
     reopens_after_fork: ClassVar[bool] = False
 
-    _given: BaseStore | str | None = PrivateAttr(default=None)
-    _scope: Scope | None = PrivateAttr(default=None)
-    _history: History = PrivateAttr(default=DEFAULT_HISTORY)
-    _unsafe: bool = PrivateAttr(default=False)
-    # A `configured` block counts for what is made in it, also when it has ended.
-    _settings: Configuration | None = PrivateAttr(default_factory=in_context)
+    @functools.cached_property
+    def _place(self) -> Place:
+        """Where the records are; no private attribute, which pydantic finds slowly."""
+        return Place(own_store=self._own_store)
+
+    def _settle(
+        self,
+        store: BaseStore | str | None,
+        scope: Scope | tuple[str, ...] | str | None,
+        *,
+        history: History,
+        unsafe: bool,
+    ) -> None:
+        """Say where the records are; it is opened at the first use."""
+        self.__dict__[_PLACE] = Place(
+            store,
+            scope=scope,
+            history=history,
+            unsafe=unsafe,
+            own_store=self._own_store,
+            legacy=self._legacy_place,
+            reopens_after_fork=self.reopens_after_fork,
+        )
 
     @property
     def base_store(self) -> BaseStore:
@@ -125,48 +96,31 @@ class StoreEntityStore(BaseEntityStore):
         return self._records()
 
     def _records(self) -> Repository:
-        return self._repository
-
-    @functools.cached_property
-    def _repository(self) -> Repository:
-        """Made at first use: constructing the object opens nothing."""
-        with _making:
-            made = self.__dict__.get(_REPOSITORY)
-            if made is None:
-                made = self.__dict__[_REPOSITORY] = self._make_repository()
-                _users[id(self)] = self
-        repository: Repository = made
-        return repository
+        place = self._place
+        if not place.is_open:
+            # What an attribute says by now, not what the constructor was given.
+            place.root, place.session = self._own_scope()
+        return place.repository
 
     def _let_go(self) -> None:
-        """Let the next use make the repository anew."""
-        self.__dict__.pop(_REPOSITORY, None)
-
-    def __getstate__(self) -> dict[Any, Any]:
-        """Leave out what is opened again where it is needed."""
-        state = dict(super().__getstate__())
-        fields = {n: v for n, v in state["__dict__"].items() if n != _REPOSITORY}
-        return {**state, "__dict__": fields}
+        """Let the next use open the store anew."""
+        self._place.let_go()
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
         """Another object for the same entities: a store is not copied."""
         return self.model_copy()
 
-    def _make_repository(self) -> Repository:
-        settings = self._settings or configuration()
-        store = self._given if self._given is not None else settings.opened()
-        if isinstance(store, str):
-            from holdover.compat.stores.opening import open_store  # noqa: PLC0415
-
-            store = open_store(store)
-        return Repository(
-            store if store is not None else self._own_store(),
-            self._scope or Scope(*settings.scope, *self._own_scope()),
-            history=self._history,
-            redact=settings.redact,
-            legacy=self._legacy_place(),
-            unsafe=self._unsafe,
-        )
+    def model_copy(
+        self, *, update: Mapping[str, Any] | None = None, deep: bool = False
+    ) -> Self:
+        """Copy it; with other settings, it is about other entities."""
+        copied = super().model_copy(update=update, deep=deep)
+        if update:
+            copied.__dict__[_PLACE] = self._place.for_owner(
+                copied._own_store,  # noqa: SLF001 - our own class
+                copied._legacy_place,  # noqa: SLF001
+            )
+        return copied
 
     def _own_store(self) -> BaseStore:
         return InMemoryStore()
@@ -259,20 +213,14 @@ class InMemoryEntityStore(StoreEntityStore):
         super().__init__()
         warn_of(unknown, type(self))
         self._session_id = session_id
-        self._scope = None if scope is None else Scope.of(scope)
-        self._history, self._unsafe = history, unsafe
-        if isinstance(store, BaseStore | str):
-            self._given = store
-            self._entities = _EntityView(self)
-        elif store is None and self._is_shared():
+        given = store if isinstance(store, BaseStore | str) else None
+        self._settle(given, scope, history=history, unsafe=unsafe)
+        # A configured store is used only under a session: else all would share it.
+        named = session_id is not None or scope is not None
+        if given is not None or (store is None and named and self._place.is_configured):
             self._entities = _EntityView(self)
         else:
-            self._entities = dict(store or {})
-
-    def _is_shared(self) -> bool:
-        """A configured store is used only under a session: else all would share it."""
-        named = self._session_id is not None or self._scope is not None
-        return named and configuration().store is not None
+            self._entities = dict(store or {})  # type: ignore[arg-type]
 
     @property
     def store(self) -> MutableMapping[str, str | None]:
@@ -401,6 +349,7 @@ class SQLiteEntityStore(StoreEntityStore):
     db_file: AnyString = "entities.db"
 
     _read_legacy: bool = PrivateAttr(default=True)
+    _conn: sqlite3.Connection | None = PrivateAttr(default=None)
 
     def __init__(
         self,
@@ -422,10 +371,8 @@ class SQLiteEntityStore(StoreEntityStore):
         }
         super().__init__(*args, **fields)
         warn_of(unknown, type(self))
-        self._given = store
-        self._scope = None if scope is None else Scope.of(scope)
-        self._history, self._unsafe = history, unsafe
-        self._read_legacy = (legacy or environment_legacy()) != "off"
+        self._settle(store, scope, history=history, unsafe=unsafe)
+        self._read_legacy = reads_legacy(legacy)
         if session_id == DEFAULT_SESSION and scope is None:
             warn_once(
                 "SQLiteEntityStore without a session_id: every user of the session "
@@ -437,6 +384,23 @@ class SQLiteEntityStore(StoreEntityStore):
         """The name of the classic table."""
         return f"{self.table_name}_{self.session_id}"
 
+    @property
+    def conn(self) -> sqlite3.Connection:
+        """A connection to the file for an application's own statements.
+
+        It is opened when it is asked for, and nothing else here uses it: classic's
+        users close it.
+        """
+        if self._conn is None:
+            self._conn = sqlite3.connect(self.db_file)
+        return self._conn
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Leave the connection of the application out."""
+        state = dict(super().__getstate__())
+        private = dict(state["__pydantic_private__"] or {}, _conn=None)
+        return {**state, "__pydantic_private__": private}
+
     def _own_scope(self) -> tuple[str, str]:
         return self.table_name, self.session_id
 
@@ -446,7 +410,7 @@ class SQLiteEntityStore(StoreEntityStore):
         from holdover.compat.stores.opening import open_store  # noqa: PLC0415
 
         store = open_store(self.db_file)
-        _log_once(
+        log_once(
             "LangGraph's store tables are kept in %s, beside the classic tables, "
             "which are only read.",
             self.db_file,
@@ -502,18 +466,3 @@ def _content(key: Any, value: Any) -> dict[str, Any]:
     # Numbers became text in the classic tables too.
     text = "" if value is None else value if isinstance(value, str) else str(value)
     return {"name": _name(key), "summary": text}
-
-
-def warn_of(unknown: Mapping[str, Any], kind: type, stacklevel: int = 4) -> None:
-    """Name arguments that do nothing, at the caller of the constructor."""
-    if unknown:
-        names = ", ".join(sorted(unknown))
-        warn_once(
-            f"{kind.__name__} does not know the argument(s) {names}; ignored.",
-            stacklevel=stacklevel,
-        )
-
-
-def environment_legacy() -> str:
-    """What `HOLDOVER_LEGACY` says where the argument `legacy` says nothing."""
-    return os.environ.get("HOLDOVER_LEGACY", "").strip().lower()

@@ -111,7 +111,7 @@ class LegacyRedisKeys:
         try:
             return self._connect().send(commands)
         except StoreUnavailable as error:
-            failure = _of_old_data(str(error.args[0]), error.hint)
+            failure = of_old_data(str(error.args[0]), error.hint)
         except (RedisError, OSError) as error:
             failure = self._unavailable(error)
         raise failure
@@ -119,14 +119,15 @@ class LegacyRedisKeys:
     def _unavailable(self, error: Exception) -> StoreUnavailable:
         from holdover.compat.stores.redis_connecting import explain  # noqa: PLC0415
 
-        return _of_old_data(*explain(error, self._shown))
+        return of_old_data(*explain(error, self._shown))
 
     def _skip(self, why: str) -> None:
         events.emit("legacy_skipped", self._root)
         _log_once(self._root, why)
 
 
-def _of_old_data(message: str, hint: str) -> StoreUnavailable:
+def of_old_data(message: str, hint: str) -> StoreUnavailable:
+    """What is said where Redis does not give the old data."""
     return StoreUnavailable(
         f"The old data cannot be read: {message}",
         hint=f"{hint} Or pass legacy='off' to go on without it.".strip(),

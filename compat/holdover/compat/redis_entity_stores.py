@@ -13,15 +13,11 @@ from langgraph.store.base import BaseStore
 from pydantic import ConfigDict, Field, PrivateAttr, field_serializer
 
 from holdover.compat import redis_clients
-from holdover.compat.entity_stores import (
-    AnyString,
-    StoreEntityStore,
-    environment_legacy,
-    warn_of,
-    warn_once,
-)
+from holdover.compat.entity_stores import AnyString, StoreEntityStore
 from holdover.compat.journal import DEFAULT_HISTORY, History
 from holdover.compat.legacy_redis import LegacyRedisKeys
+from holdover.compat.notices import warn_of, warn_once
+from holdover.compat.place import reads_legacy
 from holdover.compat.repository import LegacyPlace
 from holdover.compat.scope import DEFAULT_ROOT, DEFAULT_SESSION, Scope
 from holdover.compat.stores.address import redact_url, resolve_env
@@ -68,11 +64,9 @@ class _ExpiringEntityStore(StoreEntityStore):
     ) -> None:
         name = type(self).__name__
         warn_of(unknown, type(self), stacklevel=5)
-        self._given = store
-        self._scope = None if scope is None else Scope.of(scope)
+        self._settle(store, scope, history=history, unsafe=unsafe)
         self._client = client
-        self._history, self._unsafe = history, unsafe
-        self._read_legacy = (legacy or environment_legacy()) != "off"
+        self._read_legacy = reads_legacy(legacy)
         for argument in ("ttl", "recall_ttl"):
             _lifetime(argument, getattr(self, argument))
         if self.session_id == DEFAULT_SESSION and scope is None:

@@ -10,17 +10,25 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
+from holdover.compat.adopting import Adopting, OldItem, OldItems
 from holdover.compat.erasing import ForgetReport
+from holdover.compat.pending import Pending
 from holdover.compat.reading import PAGE, LegacyPlace
 from holdover.compat.records import Record
-from holdover.compat.review import Reviewing
 from holdover.compat.stores.backend import arun, run
 from holdover.compat.writing import Outcome
 
-__all__ = ["ForgetReport", "LegacyPlace", "Outcome", "Repository"]
+__all__ = [
+    "ForgetReport",
+    "LegacyPlace",
+    "OldItem",
+    "OldItems",
+    "Outcome",
+    "Repository",
+]
 
 
-class Repository(Reviewing):
+class Repository(Pending, Adopting):
     """The records of one scope in one store.
 
     Args:
@@ -111,6 +119,46 @@ class Repository(Reviewing):
     async def adelete(self, kind: str, key: str) -> bool:
         """See `delete`."""
         return await arun(self._backend, self._delete(kind, [key])) > 0
+
+    def delete_many(self, kind: str, keys: Sequence[str]) -> int:
+        """Delete several; returns how many live records there were."""
+        return run(self._backend, self._delete(kind, keys))
+
+    async def adelete_many(self, kind: str, keys: Sequence[str]) -> int:
+        """See `delete_many`."""
+        return await arun(self._backend, self._delete(kind, keys))
+
+    def unadopted(self, kind: str) -> bool:
+        """Whether nobody adopted an old place as a whole, or cleared the scope."""
+        return run(self._backend, self._unadopted(kind))
+
+    async def aunadopted(self, kind: str) -> bool:
+        """See `unadopted`."""
+        return await arun(self._backend, self._unadopted(kind))
+
+    def adopt(self, kind: str, old: OldItems) -> int:
+        """Take over all an old place holds, once; returns how many were written.
+
+        What is here already, was deleted or forgotten is left alone. Done by several
+        at once, or again after one that was killed, it ends with each item once.
+        """
+        return run(self._backend, self._adopt_all(kind, old))
+
+    async def aadopt(self, kind: str, old: OldItems) -> int:
+        """See `adopt`."""
+        return await arun(self._backend, self._adopt_all(kind, old))
+
+    def renew_all(self, kind: str, lifetime: timedelta, slack: timedelta) -> int:
+        """Let all records live that long from now, or at most `slack` longer.
+
+        It is for records that end together: it reads only the first of them where
+        that needs nothing.
+        """
+        return run(self._backend, self._renew_all(kind, lifetime, slack))
+
+    async def arenew_all(self, kind: str, lifetime: timedelta, slack: timedelta) -> int:
+        """See `renew_all`."""
+        return await arun(self._backend, self._renew_all(kind, lifetime, slack))
 
     def clear(self, kind: str) -> int:
         """Delete every record of a kind in this scope, and nothing else."""

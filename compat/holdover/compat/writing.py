@@ -274,9 +274,12 @@ def _empty(text: Any) -> bool:
 def self_journaled(head: Any, kind: str) -> bool:
     """Whether a head was journaled when it was written, as chain writes are.
 
-    One with an end is not relied on: a recall may have let it outlive its entry.
+    The first of an append-only kind was not. One with an end is not relied on: a recall
+    may have let it outlive its entry.
     """
     if not records.is_record(head, kind) or "expires_at" in head.get("meta", {}):
+        return False
+    if KINDS[kind].append_only and "parent" not in head.get("meta", {}):
         return False
     source = head.get("meta", {}).get("source")
     return isinstance(source, Mapping) and source.get("kind") in _SELF_JOURNALED
