@@ -177,7 +177,6 @@ def _can_load_extensions():
 
 @contextmanager
 def sqlite_with_vectors(given):
-    _can_load_extensions()
     with sqlite(given, index_config()) as store:
         yield store
 

@@ -15,6 +15,8 @@ from holdover.compat.transcript import everything
 
 __all__ = ["BufferMemory", "ConversationBufferMemory", "ConversationStringBufferMemory"]
 
+_PREFIXES = ("Human", "AI")
+
 
 class BufferMemory(BaseChatMemory):
     """A memory that gives messages of its history, or their text.
@@ -22,13 +24,14 @@ class BufferMemory(BaseChatMemory):
     Which ones is said by `_kept`.
     """
 
-    human_prefix: str = "Human"
-    ai_prefix: str = "AI"
+    human_prefix: str = _PREFIXES[0]
+    ai_prefix: str = _PREFIXES[1]
     memory_key: str = "history"
 
     def __init__(self, *args: Any, **fields: Any) -> None:
         super().__init__(*args, **fields)
-        if self.return_messages and {"human_prefix", "ai_prefix"} & fields.keys():
+        prefixes = (self.human_prefix, self.ai_prefix)
+        if self.return_messages and prefixes != _PREFIXES:
             warn_once(
                 f"{type(self).__name__}: human_prefix and ai_prefix are for text; with "
                 "return_messages=True they do nothing.",

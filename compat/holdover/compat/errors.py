@@ -88,3 +88,15 @@ class RevisionNotFound(HoldoverError, KeyError):
     """The journal holds no such revision."""
 
     code = "revision-not-found"
+
+
+class IndexRequired(HoldoverError, ValueError):
+    """A search by meaning needs a store that was opened with an index."""
+
+    code = "index-required"
+
+
+class RetrieverReadOnly(HoldoverError, TypeError):
+    """A retriever has no way to add documents, and no writer was given."""
+
+    code = "retriever-read-only"

@@ -57,7 +57,7 @@ class StoreMemory(BaseMemory):
         self._place = Place(store, scope=scope, session=session_id, unsafe=unsafe)
         if type(self).model_config.get("extra") not in ("allow", "forbid"):
             names = {*known, *(f.alias for f in known.values())}
-            warn_of(fields.keys() - names, type(self), stacklevel=5)
+            warn_of(fields.keys() - names, type(self))
 
     @property
     def base_store(self) -> BaseStore:

@@ -54,8 +54,7 @@ def warn_of_place(memory: StoreMemory, given: Mapping[str, Any]) -> None:
     if any(given.get(name) is not None for name in ("store", "scope", "session_id")):
         warn_once(
             f"{type(memory).__name__} keeps nothing itself: store=, scope= and "
-            "session_id= do nothing here.",
-            stacklevel=4,
+            "session_id= do nothing here."
         )
 
 

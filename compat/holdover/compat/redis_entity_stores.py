@@ -63,7 +63,7 @@ class _ExpiringEntityStore(StoreEntityStore):
         unsafe: bool,
     ) -> None:
         name = type(self).__name__
-        warn_of(unknown, type(self), stacklevel=5)
+        warn_of(unknown, type(self))
         self._settle(store, scope, history=history, unsafe=unsafe)
         self._client = client
         self._read_legacy = reads_legacy(legacy)
@@ -72,15 +72,13 @@ class _ExpiringEntityStore(StoreEntityStore):
         if self.session_id == DEFAULT_SESSION and scope is None:
             warn_once(
                 f"{name} without a session_id: every user of the session "
-                f"{DEFAULT_SESSION!r} shares its entities. Pass session_id=.",
-                stacklevel=4,
+                f"{DEFAULT_SESSION!r} shares its entities. Pass session_id=."
             )
         if self.ttl is None and self.recall_ttl is not None:
             warn_once(
                 f"{name} with ttl=None: an entity that is read ends recall_ttl "
                 "later, as in the classic class. Pass recall_ttl=None as well to "
-                "keep entities for ever.",
-                stacklevel=4,
+                "keep entities for ever."
             )
 
     @field_serializer("url")

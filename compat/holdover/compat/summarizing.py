@@ -11,14 +11,13 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
 )
-from langchain_core.prompts import BasePromptTemplate
 from pydantic import BaseModel, Field, model_validator
 
 from holdover.compat import prompt as prompts
 from holdover.compat.both_ways import Do, Operation, arun, run
 from holdover.compat.messages import render
 from holdover.compat.place import Place
-from holdover.compat.prompting import Model, ask
+from holdover.compat.prompting import Model, Prompt, ask
 from holdover.compat.running_summary import RunningSummary, Summary
 from holdover.compat.transcript import Entry
 
@@ -39,10 +38,7 @@ class SummarizerMixin(BaseModel):
     human_prefix: str = "Human"
     ai_prefix: str = "AI"
     llm: Model
-    # Not of `Any`: pydantic would make such a class, which no prompt is one of.
-    prompt: BasePromptTemplate = Field(  # type: ignore[type-arg]
-        default_factory=lambda: prompts.SUMMARY_PROMPT
-    )
+    prompt: Prompt = Field(default_factory=lambda: prompts.SUMMARY_PROMPT)
     summary_message_cls: type[BaseMessage] = SystemMessage
 
     @model_validator(mode="after")

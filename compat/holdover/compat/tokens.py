@@ -34,8 +34,7 @@ def counter_of(llm: Any, token_counter: TokenCounter | None) -> TokenCounter:
             warn_once(
                 f"{type(model).__name__} cannot count tokens "
                 f"({type(error).__name__}); they are estimated. "
-                "Pass token_counter= to count them.",
-                stacklevel=6,
+                "Pass token_counter= to count them."
             )
             return estimate(said)
 

@@ -12,7 +12,6 @@ from langgraph.store.memory import InMemoryStore
 from holdover.compat.errors import (
     AddressError,
     HoldoverError,
-    MissingDependency,
     StoreUnavailable,
     StoreUnsuitable,
 )
@@ -254,14 +253,6 @@ def test_two_threads_open_one_store(tmp_path):
     assert len(stores) == 1
 
 
-def test_index_needs_extensions_and_says_so(tmp_path):
-    index = {"dims": 3, "embed": lambda texts: [[0.0] * 3 for _ in texts]}
-    if hasattr(sqlite3.Connection, "enable_load_extension"):
-        pytest.skip("this Python can load extensions")
-    with pytest.raises(MissingDependency, match="extension"):
-        open_store("a.db", index=index)
-
-
 def test_an_index_makes_another_store():
     index = {"dims": 3, "embed": lambda texts: [[float(len(t))] * 3 for t in texts]}
     pytest.importorskip("numpy")
@@ -282,7 +273,7 @@ def test_a_read_only_file_can_be_read(tmp_path):
     tmp_path.chmod(0o555)
     if os.geteuid() == 0:
         for folder in (tmp_path, *tmp_path.parents):
-            if folder.name.startswith("pytest-"):
+            if folder.name.startswith(("pytest-", "popen-")):  # or of xdist
                 folder.chmod(0o755)
     read, write = os.pipe()
     child = os.fork()

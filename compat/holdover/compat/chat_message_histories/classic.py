@@ -42,7 +42,7 @@ class ClassicHistory(StoreChatMessageHistory):
         ttl: float | timedelta | None = None,
         own_session: str | None = None,
     ) -> None:
-        warn_of(unknown, type(self), stacklevel=5)
+        warn_of(unknown, type(self))
         self._reads_legacy = reads_legacy(legacy)
         place = Place(
             store,

@@ -146,22 +146,10 @@ def open_sqlite(
         ) from error
     store = sqlite.HoldoverSqliteStore(conn, index=dict(index) if index else None)
     if index:
-        _load_vectors(store)
+        sqlite.load_vectors(conn)
     # Never by its own set-up, at its first use: it is done, or not wanted.
     store.is_setup = True
     return store
-
-
-def _load_vectors(store: Any) -> None:
-    try:
-        store.setup()
-    except AttributeError as error:
-        raise MissingDependency(
-            "This Python's sqlite3 cannot load extensions, which an index in SQLite "
-            "needs.",
-            hint="Use a Python built with --enable-loadable-sqlite-extensions, or a "
-            "PostgreSQL store.",
-        ) from error
 
 
 def _open_postgres(

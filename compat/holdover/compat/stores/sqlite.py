@@ -14,10 +14,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
+import sqlite_vec  # type: ignore[import-untyped]
 from langgraph.store.base import Op, PutOp, Result, SearchItem, SearchOp
 from langgraph.store.sqlite import AsyncSqliteStore, SqliteStore
 
 from holdover.compat.errors import StoreUnavailable, StoreUnsuitable
+from holdover.compat.stores import distances
 from holdover.compat.stores.backend import (
     AsyncPlainBackend,
     DirectReads,
@@ -70,6 +72,16 @@ class HoldoverSqliteStore(SqliteStore):
         # Reentrant: who holds a transaction open may read through the store.
         self.lock = threading.RLock()  # type: ignore[assignment]
         self._writing = threading.local()
+
+    def setup(self) -> None:
+        """Create or complete the schema; make vectors comparable on any Python."""
+        with self.lock:
+            if self.is_setup:
+                return
+            ensure_schema(self.conn, vectors=bool(self.index_config))
+            if self.index_config:
+                load_vectors(self.conn)
+            self.is_setup = True
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Execute a batch; all of it or, where it raises, nothing."""
@@ -146,6 +158,22 @@ def _begin_with_a_log(conn: sqlite3.Connection) -> None:
             time.sleep(_MOMENT_SECONDS)
         else:
             return
+
+
+def load_vectors(conn: sqlite3.Connection) -> None:
+    """Give a connection the functions that a search by meaning calls.
+
+    They are sqlite-vec's, or our slower equals where this Python's SQLite cannot load
+    extensions (macOS, a default build of pyenv) or there is none for this machine.
+    """
+    try:
+        conn.enable_load_extension(True)  # noqa: FBT003 - it takes no name
+        try:
+            sqlite_vec.load(conn)
+        finally:
+            conn.enable_load_extension(False)  # noqa: FBT003
+    except (AttributeError, sqlite3.Error):
+        distances.register(conn)
 
 
 def ensure_schema(conn: sqlite3.Connection, *, vectors: bool) -> None:
