@@ -112,8 +112,10 @@ def test_what_was_loaded_is_not_the_memory_itself():
     memory = ConversationBufferMemory(return_messages=True)
     talk(memory, 1)
     load(memory).clear()
-
     assert len(load(memory)) == 2
+
+    memory.buffer.append(HumanMessage("of the application's own"))
+    assert len(load(memory)) == 3
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ CALL = AIMessage("", tool_calls=[{"name": "find", "args": {"q": 1}, "id": "c"}])
         ({"answer": 42}, [HumanMessage('{"answer": 42}')]),
         ({"größe": "日本"}, [HumanMessage('{"größe": "日本"}')]),
         (Answer(), [HumanMessage('{"n": 42}')]),
-        ([], [HumanMessage("[]")]),
+        ([], [HumanMessage([])]),
         (["a", 5], [HumanMessage('["a", 5]')]),
         (b"\xffbytes", [HumanMessage("\ufffdbytes")]),
         (

@@ -6,12 +6,11 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from holdover.compat.both_ways import Operation, arun, run
+from holdover.compat.both_ways import Do, Operation, arun, run
 from holdover.compat.chat_memory import BaseChatMemory
 from holdover.compat.messages import render
 from holdover.compat.notices import warn_once
 from holdover.compat.string_buffer import ConversationStringBufferMemory
-from holdover.compat.transcript import everything
 
 __all__ = ["BufferMemory", "ConversationBufferMemory", "ConversationStringBufferMemory"]
 
@@ -38,7 +37,12 @@ class BufferMemory(BaseChatMemory):
             )
 
     def _kept(self) -> Operation[list[BaseMessage]]:
-        return (yield from everything(self.chat_memory))
+        # Where the history is a list, that one: applications change it in place.
+        history = self.chat_memory
+        messages: list[BaseMessage] = yield Do(
+            lambda: history.messages, history.aget_messages
+        )
+        return messages
 
     def _as_str(self) -> Operation[str]:
         messages = yield from self._kept()
@@ -49,7 +53,9 @@ class BufferMemory(BaseChatMemory):
         return (yield from self._kept() if messages else self._as_str())
 
     def _load(self) -> Operation[dict[str, Any]]:
-        return {self.memory_key: (yield from self._buffer())}
+        buffer = yield from self._buffer()
+        # What a chain is given does not grow while it runs.
+        return {self.memory_key: buffer[:] if isinstance(buffer, list) else buffer}
 
     def _buffer_as_str(self, messages: list[BaseMessage]) -> str:
         return render(messages, self.human_prefix, self.ai_prefix)

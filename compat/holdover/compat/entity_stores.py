@@ -17,9 +17,11 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from pydantic import (
     ConfigDict,
+    PlainSerializer,
     PrivateAttr,
     ValidatorFunctionWrapHandler,
     WrapValidator,
+    computed_field,
 )
 
 from holdover.compat.base import BaseEntityStore
@@ -184,6 +186,9 @@ class StoreEntityStore(BaseEntityStore):
         await self._records().aclear(_ENTITY)
 
 
+_AsDict = PlainSerializer(dict, return_type=dict)
+
+
 class InMemoryEntityStore(StoreEntityStore):
     """Entities in this process, or in a store.
 
@@ -222,8 +227,9 @@ class InMemoryEntityStore(StoreEntityStore):
         else:
             self._entities = dict(store or {})  # type: ignore[arg-type]
 
+    @computed_field(repr=False)  # type: ignore[prop-decorator]
     @property
-    def store(self) -> MutableMapping[str, str | None]:
+    def store(self) -> Annotated[MutableMapping[str, str | None], _AsDict]:
         """The entities as a mapping, whatever holds them."""
         entities: MutableMapping[str, str | None] = self._entities
         return entities

@@ -24,11 +24,14 @@ __all__ = [
     "ConversationKGMemory",
     "EntityGraph",
     "KnowledgeTriple",
+    "NetworkxEntityGraph",
     "get_entities",
     "parse_triples",
 ]
 
+# As community names what it has instead.
 get_entities = parse_entities
+NetworkxEntityGraph = EntityGraph
 
 
 def _read_graph(value: Any) -> EntityGraph:

@@ -38,6 +38,8 @@ def as_messages(value: Any, kind: type[BaseMessage]) -> list[BaseMessage]:
         return [value]
     if isinstance(value, PromptValue):
         return value.to_messages()
+    if value == []:
+        return [kind(content=[])]
     if isinstance(value, list | tuple) and value:
         if all(isinstance(one, BaseMessage) for one in value):
             return list(value)

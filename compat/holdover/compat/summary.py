@@ -44,6 +44,8 @@ class SummarizedMemory(BaseChatMemory, SummarizerMixin):
     _running: RunningSummary = PrivateAttr(default_factory=RunningSummary)
 
     def __init__(self, *args: Any, **fields: Any) -> None:
+        # As in classic, `None` is the default.
+        fields = {name: value for name, value in fields.items() if value is not None}
         initial = fields.pop(self._summary_name, "")
         if not isinstance(initial, str):
             raise TypeError(f"{self._summary_name} must be text.")

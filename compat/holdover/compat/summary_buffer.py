@@ -62,10 +62,14 @@ class ConversationSummaryBufferMemory(SummarizedMemory):
     def _load(self) -> Operation[dict[str, Any]]:
         summary = yield from self._summary()
         count, limit = counter_of(self.llm, self.token_counter), self.max_token_limit
+        # A subclass that prunes in its own way says what is kept.
+        ours = type(self).prune is ConversationSummaryBufferMemory.prune
         messages = yield from tail(
-            self.chat_memory, lambda read: count(read) > limit, beyond=summary.cursor
+            self.chat_memory,
+            lambda read: ours and count(read) > limit,
+            beyond=summary.cursor,
         )
-        kept = fit(messages, limit, count)
+        kept = fit(messages, limit, count) if ours else messages
         if summary.text:
             kept.insert(0, self._summary_message(summary.text))
         return {
