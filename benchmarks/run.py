@@ -24,6 +24,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 import data
 import raw
 from conversations import conversations
+from entity_turn import entity_turn
 from plain_redis import plain_redis
 
 ROUNDS = 3
@@ -317,6 +318,7 @@ GROUPS = {
     "start": start_up,
     "plain-redis": plain_redis,
     "conversations": conversations,
+    "entity-turn": entity_turn,
 }
 
 

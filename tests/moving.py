@@ -91,13 +91,30 @@ def redis_state(url):
             if db and probe.info("cluster")["cluster_enabled"]:
                 continue
         with connect(parse_address(database(url, db))) as client:
-            for key in client.scan_iter(count=1000):
-                if not key.startswith(b"holdover:"):
-                    found[db, key] = (client.dump(key), client.pexpiretime(key))
+            keys = client.scan_iter(count=1000)
+            keys = [key for key in keys if not key.startswith(b"holdover:")]
+            for key, dump, ends in asked(client, keys, ["dump"], ["pexpiretime"]):
+                found[db, key] = (dump, ends)
     return found
 
 
 # Both targets, read as an agent reads them.
+
+
+def asked(client, keys, *questions):
+    """The answers about each key, many keys in one exchange.
+
+    A question is the name of a command and what follows the key.
+    """
+    for start in range(0, len(keys), 500):
+        some = keys[start : start + 500]
+        with client.pipeline(transaction=False) as pipe:
+            for key in some:
+                for name, *more in questions:
+                    getattr(pipe, name)(key, *more)
+            answers = iter(pipe.execute())
+        for key in some:
+            yield key, *(next(answers) for _ in questions)
 
 
 def is_postgres(target):
@@ -153,7 +170,7 @@ def items_of(store, *, internal=False):
 
 
 def read_plainly(target, *, internal=False):
-    if "store" not in rows_of(target):
+    if not has_store(target):
         return {}
     with plain_store(target) as store:
         return items_of(store, internal=internal)
@@ -188,6 +205,30 @@ def summaries_of(items):
                 assert unescape(key) == content["name"]
             found.setdefault(scope, {})[content["name"]] = content["summary"]
     return found
+
+
+def has_store(target):
+    """Whether the tables of a store are there, or any key of one."""
+    if is_redis(target):
+        from holdover.compat.stores.redis_connecting import connect, parse_address
+
+        address = parse_address(target)
+        prefix = address.store_options.get("prefix", "holdover")
+        client = connect(address)
+        found = any(True for _ in client.scan_iter(f"{prefix}:*", count=1000))
+        client.close()
+        return found
+    if is_postgres(target):
+        import psycopg
+
+        with psycopg.connect(target) as db:
+            (place,) = db.execute("SELECT to_regclass('public.store')").fetchone()
+        return place is not None
+    if not Path(path_of(target)).exists():
+        return False
+    with closing(sqlite3.connect(path_of(target))) as db:
+        question = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'store'"
+        return db.execute(question).fetchone() is not None
 
 
 def read_summaries(target):
@@ -238,17 +279,17 @@ def redis_keys(url):
     address = parse_address(url)
     prefix = address.store_options.get("prefix", "holdover")
     client = connect(address)
-    found = []
-    for key in sorted(client.scan_iter(f"{prefix}:*", count=1000)):
-        kind = client.type(key)
-        value = (
-            client.get(key)
-            if kind == b"string"
-            else client.zrange(key, 0, -1, withscores=True)
-        )
-        found.append((key, value, client.pexpiretime(key)))
+    keys = sorted(client.scan_iter(f"{prefix}:*", count=1000))
+    kinds = dict(asked(client, keys, ["type"]))
+    texts = [key for key in keys if kinds[key] == b"string"]
+    lists = [key for key in keys if kinds[key] != b"string"]
+    ranged = ["zrange", 0, -1, False, True]  # with the scores
+    found = [
+        *asked(client, texts, ["get"], ["pexpiretime"]),
+        *asked(client, lists, ranged, ["pexpiretime"]),
+    ]
     client.close()
-    return found
+    return sorted(found, key=lambda row: row[0])
 
 
 def redis_items(url):
@@ -262,13 +303,14 @@ def redis_items(url):
     prefix = address.store_options.get("prefix", "holdover").encode()
     client = connect(address)
     found = {}
-    for key in client.scan_iter(prefix + b":{*}:item:*", count=1000):
+    keys = list(client.scan_iter(prefix + b":{*}:item:*", count=1000))
+    for key, value, left in asked(client, keys, ["get"], ["pttl"]):
         namespace, _, name = key.partition(b":item:")[2].partition(b"..")
-        head, _, json_ = client.get(key).partition(b"\n")
+        head, _, json_ = value.partition(b"\n")
         version, created, updated, ttl = head.split(b";")
         assert version == b"1"
         place = namespace.decode(), name.decode("utf-8", "surrogatepass")
-        found[place] = (created, updated, ttl, json_, client.pttl(key))
+        found[place] = (created, updated, ttl, json_, left)
     client.close()
     return dict(sorted(found.items()))
 
@@ -298,10 +340,8 @@ def dumped_keys(url):
     from holdover.compat.stores.redis_connecting import connect, parse_address
 
     client = connect(parse_address(url))
-    found = [
-        (key, client.dump(key), client.pexpiretime(key))
-        for key in client.scan_iter(count=1000)
-    ]
+    keys = list(client.scan_iter(count=1000))
+    found = list(asked(client, keys, ["dump"], ["pexpiretime"]))
     client.close()
     return found
 

@@ -185,9 +185,12 @@ def trample(urls, seed, seconds, pipe):
 class Trampler:
     """One of many writers: keys of its own, and keys that all of them change."""
 
+    #: So many turns at least, however busy the machine is.
+    LEAST = 10
+
     def __init__(self, store, seed):
         self.store, self.seed = store, seed
-        self.chance = random.Random(seed)
+        self.chance, self.turns = random.Random(seed), 0
         self.mine = {}
 
     def choose(self):
@@ -225,14 +228,16 @@ class Trampler:
 
     def run(self, seconds):
         ends = time.monotonic() + seconds
-        while time.monotonic() < ends:
+        while time.monotonic() < ends or self.turns < self.LEAST:
+            self.turns += 1
             chosen = method, arguments, options, _ = self.choose()
             self.took(chosen, getattr(self.store, method)(*arguments, **options))
         return self.mine
 
     async def arun(self, seconds):
         ends = time.monotonic() + seconds
-        while time.monotonic() < ends:
+        while time.monotonic() < ends or self.turns < self.LEAST:
+            self.turns += 1
             chosen = method, arguments, options, _ = self.choose()
             answer = await getattr(self.store, f"a{method}")(*arguments, **options)
             self.took(chosen, answer)

@@ -436,7 +436,7 @@ def test_the_default_session_keeps_its_old_data():
 
 
 def test_a_table_that_appears_later_is_found(monkeypatch):
-    from holdover.compat import legacy_sqlite
+    from holdover.compat.legacy import sqlite as legacy_sqlite
 
     monkeypatch.setattr(legacy_sqlite, "_RECHECK_SECONDS", 0)
     entities = SQLiteEntityStore("s1", "e.db", store=InMemoryStore())

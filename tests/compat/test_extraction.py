@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from holdover.compat.extraction import MAX_NAME, parse_entities
-from holdover.compat.filler import is_filler
+from holdover.compat.entities.extraction import MAX_NAME, parse_entities
+from holdover.compat.entities.filler import is_filler
 from holdover.compat.records import normalised
 
 CLEAN = [

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdover.compat import spelling
+from holdover.compat.entities import spelling
 from holdover.compat.records import normalised
 from holdover.compat.resolve import MAX_CANDIDATES, Index, Known, Resolution, resolve
 

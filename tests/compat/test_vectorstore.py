@@ -20,7 +20,7 @@ from vector_stores import DELETING, HABITS, Reading, Vectors, Wrapping
 from holdover.compat import configure, notices
 from holdover.compat.errors import IndexRequired, RetrieverReadOnly, StoreUnsuitable
 from holdover.compat.testing.embedding import DIMENSIONS, embed
-from holdover.compat.vector_scope import FILTERED, SCOPE
+from holdover.compat.vectors.scope import FILTERED, SCOPE
 from holdover.compat.vectorstore import VectorStoreRetrieverMemory
 
 INDEX = {"dims": DIMENSIONS, "embed": embed, "fields": ["content.text"]}

@@ -22,17 +22,18 @@ from langgraph.store.memory import InMemoryStore
 from pydantic import ValidationError
 from vector_stores import Empty, Vectors
 
-from holdover.compat import text_splitting, vectorstore_token_buffer_memory
+from holdover.compat import vectorstore_token_buffer_memory
 from holdover.compat.base import BaseChatMessageHistory
 from holdover.compat.both_ways import arun, run
 from holdover.compat.chat_message_histories.in_memory import ChatMessageHistory
 from holdover.compat.chat_message_histories.store import StoreChatMessageHistory
 from holdover.compat.errors import IndexRequired
-from holdover.compat.flushed import Flushed
 from holdover.compat.place import Place
 from holdover.compat.testing.embedding import DIMENSIONS, embed
-from holdover.compat.text_splitting import split_text
 from holdover.compat.transcript import Cursor
+from holdover.compat.vectors import splitting as text_splitting
+from holdover.compat.vectors.flushed import Flushed
+from holdover.compat.vectors.splitting import split_text
 from holdover.compat.vectorstore_token_buffer_memory import (
     ConversationVectorStoreTokenBufferMemory,
 )

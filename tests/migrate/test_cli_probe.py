@@ -4,6 +4,7 @@ import json
 
 from langgraph.store.memory import InMemoryStore
 from moving import rows_of
+from sampling import without_cluster
 
 from holdover.compat.testing import properties
 
@@ -24,6 +25,7 @@ class Leaky(InMemoryStore):
         )
 
 
+@without_cluster
 def test_a_target_of_ours_is_as_is_known_and_left_clean(command, target):
     command("probe", target)
     before = rows_of(target)

@@ -226,35 +226,42 @@ def load(url, release, *, cluster=False):
     """Put a listing into the server; give how many milliseconds each key has left."""
     lifetimes = {}
     listing = CORPUS / release / "redis_entity" / "listing.jsonl"
-    for line in listing.read_text("utf-8").splitlines():
-        row = json.loads(line)
-        key = bytes.fromhex(row["key_hex"])
-        if cluster and row["db"]:
+    rows = [json.loads(line) for line in listing.read_text("utf-8").splitlines()]
+    for db in dict.fromkeys(row["db"] for row in rows):
+        if cluster and db:
             continue  # there is one database
-        place = database(url, row["db"])
-        with connect(parse_address(place)) as client:
-            if row["type"] == "string":
-                if "value_repeat_hex" in row:
-                    part, times = row["value_repeat_hex"]
-                    value = bytes.fromhex(part) * times
-                else:
-                    value = bytes.fromhex(row["value_hex"])
-                client.set(key, value)
-            elif row["type"] == "list":
-                client.rpush(key, *map(bytes.fromhex, row["values_hex"]))
-            elif row["type"] == "hash":
-                fields = row["fields_hex"]
-                pairs = fields.items() if isinstance(fields, dict) else fields
-                for field, value in pairs:
-                    client.hset(key, bytes.fromhex(field), bytes.fromhex(value))
-            else:
-                members = row["members_hex"]
-                pairs = members.items() if isinstance(members, dict) else members
-                client.zadd(key, {bytes.fromhex(m): float(s) for m, s in pairs})
-            if row["pttl"] > 0:
-                client.pexpire(key, row["pttl"])
-        lifetimes[row["db"], key] = row["pttl"]
+        # One client for all keys: that of a cluster asks every node who it is.
+        with connect(parse_address(database(url, db))) as client:
+            for row in rows:
+                if row["db"] == db:
+                    lifetimes[db, restore(client, row)] = row["pttl"]
     return lifetimes
+
+
+def restore(client, row):
+    """Write a key as its row says; give its name."""
+    key = bytes.fromhex(row["key_hex"])
+    if row["type"] == "string":
+        if "value_repeat_hex" in row:
+            part, times = row["value_repeat_hex"]
+            value = bytes.fromhex(part) * times
+        else:
+            value = bytes.fromhex(row["value_hex"])
+        client.set(key, value)
+    elif row["type"] == "list":
+        client.rpush(key, *map(bytes.fromhex, row["values_hex"]))
+    elif row["type"] == "hash":
+        fields = row["fields_hex"]
+        pairs = fields.items() if isinstance(fields, dict) else fields
+        for field, value in pairs:
+            client.hset(key, bytes.fromhex(field), bytes.fromhex(value))
+    else:
+        members = row["members_hex"]
+        pairs = members.items() if isinstance(members, dict) else members
+        client.zadd(key, {bytes.fromhex(m): float(s) for m, s in pairs})
+    if row["pttl"] > 0:
+        client.pexpire(key, row["pttl"])
+    return key
 
 
 def redis_truth(release, db):

@@ -29,6 +29,7 @@ from moving import (
     start_cli,
     write_old_file,
 )
+from sampling import without_cluster
 
 from holdover.migrate.status import status
 
@@ -327,6 +328,7 @@ cli.main()
         assert read_summaries(f"sqlite:///{target}") == expected(sessions)
 
 
+@without_cluster
 def test_a_rejects_file_that_cannot_be_written(target, old_file, folder):
     import sqlite3
     from contextlib import closing
@@ -345,11 +347,13 @@ def test_a_rejects_file_that_cannot_be_written(target, old_file, folder):
 # Interrupted, and two at once.
 
 
+@without_cluster
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_in_the_middle(target, old_file, folder, how):
     sessions = many(400)
     source = write_old_file(old_file, sessions)
-    words = ["migrate", source, target, "--rate", "200", "--batch", "20"]
+    # Slow enough to be met in the middle, also on a busy machine.
+    words = ["migrate", source, target, "--rate", "50", "--batch", "20"]
     going = start_cli(*words, cwd=folder)
     wait_for_items(target, going)
     going.send_signal(how)
@@ -373,14 +377,16 @@ def wait_for_items(target, process):
         assert process.poll() is None, process.communicate()
         if rows_of(target).get("store") and read_summaries(target):
             return
-        time.sleep(0.05)
+        time.sleep(0.1)
     raise AssertionError("nothing was copied")
 
 
+@without_cluster
 def test_two_of_one_command(target, old_file, folder):
     sessions = many(400)
     source = write_old_file(old_file, sessions)
-    words = ["migrate", source, target, "--rate", "40", "--batch", "20"]
+    # It would take longer than two other commands, also on a busy machine.
+    words = ["migrate", source, target, "--rate", "5", "--batch", "20"]
     first = start_cli(*words, cwd=folder)
     wait_for_items(target, first)
     second = run_cli("migrate", source, target, cwd=folder)
@@ -397,12 +403,27 @@ def test_two_of_one_command(target, old_file, folder):
     assert read_summaries(target) == expected(sessions)
 
 
+@without_cluster
 def test_two_of_one_command_at_the_same_moment(target, old_file, folder):
     """Neither has recorded a run when the other looks."""
     sessions = many(300)
     source = write_old_file(old_file, sessions)
-    words = ["migrate", source, target, "--batch", "20", "--rate", "300"]
-    both = [start_cli(*words, cwd=folder) for _ in range(2)]
+    words = ["migrate", source, target, "--batch", "20", "--rate", "100"]
+    code = """
+import os, pathlib, time
+import holdover.migrate.run
+import holdover.migrate.targets.postgres
+import holdover.migrate.targets.redis
+import holdover.migrate.targets.sqlite
+from holdover.migrate import cli
+pathlib.Path(f"ready {os.getpid()}").touch()
+while not pathlib.Path("go").exists():
+    time.sleep(0.005)
+cli.main()
+"""
+    both = [start_cli(*words, cwd=folder, code=code) for _ in range(2)]
+    servers.wait_for(lambda: len(list(folder.glob("ready *"))) == 2, "both", 60)
+    (folder / "go").touch()
     ends = []
     for process in both:
         out, err = process.communicate(timeout=60)
@@ -412,6 +433,7 @@ def test_two_of_one_command_at_the_same_moment(target, old_file, folder):
     assert len(status(target)) == 1
 
 
+@without_cluster
 def test_two_sources_into_one_target(target, old_file, tmp_path, folder):
     """They overlap in part: what is the same is not written twice."""
     one, two = many(600), {**many(300), **many(300, root="t")}
@@ -471,12 +493,13 @@ def test_no_password_is_kept_or_printed(
     redis.acl_deluser("mover")
 
 
+@without_cluster
 def test_the_resume_command_resumes(target, old_file, folder):
     import shlex
 
     sessions = many(400)
     source = write_old_file(old_file, sessions)
-    going = start_cli("migrate", "env:OLD SOURCE", "env:NEW", "--rate", "200",
+    going = start_cli("migrate", "env:OLD SOURCE", "env:NEW", "--rate", "50",
                       "--batch", "20", cwd=folder,
                       env={"OLD SOURCE": source, "NEW": target})  # fmt: skip
     wait_for_items(target, going)

@@ -50,7 +50,7 @@ def _dump_history(history: BaseChatMessageHistory) -> dict[str, Any]:
 History = Annotated[
     BaseChatMessageHistory,
     WrapValidator(_read_history),
-    PlainSerializer(_dump_history, when_used="json"),
+    PlainSerializer(_dump_history, return_type=dict, when_used="json"),
 ]
 
 

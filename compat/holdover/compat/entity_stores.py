@@ -26,7 +26,7 @@ from pydantic import (
 
 from holdover.compat.base import BaseEntityStore
 from holdover.compat.journal import DEFAULT_HISTORY, History
-from holdover.compat.legacy_sqlite import LegacySqliteTable
+from holdover.compat.legacy.sqlite import LegacySqliteTable
 from holdover.compat.notices import log_once, warn_of, warn_once
 from holdover.compat.place import Place, reads_legacy
 from holdover.compat.repository import LegacyPlace, Repository

@@ -12,7 +12,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, PrivateAttr
 from holdover.compat import prompt as prompts
 from holdover.compat.both_ways import Do, Operation, arun, run
 from holdover.compat.chat_memory import BaseChatMemory
-from holdover.compat.extraction import parse_entities
+from holdover.compat.entities.extraction import parse_entities
 from holdover.compat.graph import EntityGraph
 from holdover.compat.messages import as_text, render
 from holdover.compat.place import Place

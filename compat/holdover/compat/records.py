@@ -81,7 +81,9 @@ KINDS: dict[str, Kind] = {
             ("content.text",),
             append_only=True,
         ),
-        Kind("summary", "summary", "text", frozenset({"text", "count", "hash", "last"})),
+        Kind(
+            "summary", "summary", "text", frozenset({"text", "count", "hash", "last"})
+        ),
         Kind(
             "triple",
             "triples",

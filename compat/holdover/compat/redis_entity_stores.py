@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field, PrivateAttr, field_serializer
 from holdover.compat import redis_clients
 from holdover.compat.entity_stores import AnyString, StoreEntityStore
 from holdover.compat.journal import DEFAULT_HISTORY, History
-from holdover.compat.legacy_redis import LegacyRedisKeys
+from holdover.compat.legacy.redis import LegacyRedisKeys
 from holdover.compat.notices import warn_of, warn_once
 from holdover.compat.place import reads_legacy
 from holdover.compat.repository import LegacyPlace

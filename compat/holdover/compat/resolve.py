@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from holdover.compat.spelling import Form, form_of
+from holdover.compat.entities.spelling import Form, form_of
 
 MAX_CANDIDATES = 20
 

@@ -16,11 +16,11 @@ from holdover.compat.io_keys import get_prompt_input_key, required
 from holdover.compat.memory import StoreMemory
 from holdover.compat.messages import as_text
 from holdover.compat.tokens import TokenCounter, estimate
-from holdover.compat.turn_text import turn_text
-from holdover.compat.vector_access import Access
-from holdover.compat.vector_documents import DocumentTurns
-from holdover.compat.vector_records import IndexedPlace, RecordTurns
-from holdover.compat.vector_scope import VectorScope
+from holdover.compat.vectors.access import Access
+from holdover.compat.vectors.documents import DocumentTurns
+from holdover.compat.vectors.records import IndexedPlace, RecordTurns
+from holdover.compat.vectors.scope import VectorScope
+from holdover.compat.vectors.turn_text import turn_text
 
 if TYPE_CHECKING:
     from langgraph.store.base import BaseStore

@@ -14,15 +14,15 @@ from pydantic import Field, InstanceOf, PrivateAttr
 
 from holdover.compat.base import classic_module
 from holdover.compat.both_ways import Operation, arun, run
-from holdover.compat.exchanges import Exchange, exchanges, moment_of
-from holdover.compat.flushed import Flushed
+from holdover.compat.entities.turnstile import turnstile
 from holdover.compat.messages import as_text
 from holdover.compat.place import Place
-from holdover.compat.text_splitting import split_text
 from holdover.compat.token_buffer import ConversationTokenBufferMemory
 from holdover.compat.tokens import counter_of
 from holdover.compat.transcript import START, Cursor, Entry, beyond, everything, tail
-from holdover.compat.turnstile import turnstile
+from holdover.compat.vectors.exchanges import Exchange, exchanges, moment_of
+from holdover.compat.vectors.flushed import Flushed
+from holdover.compat.vectors.splitting import split_text
 from holdover.compat.vectorstore import VectorStoreRetrieverMemory
 from holdover.compat.windows import fit, pruned_count
 

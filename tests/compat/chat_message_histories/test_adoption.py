@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from holdover.compat import records
 from holdover.compat.adopting import OldItems
 from holdover.compat.chat_message_histories.classic import ClassicHistory
-from holdover.compat.legacy_histories import OldHistory, OldMessage
+from holdover.compat.legacy.histories import OldHistory, OldMessage
 from holdover.compat.message_keys import adopted_key
 from holdover.compat.message_records import message_content
 

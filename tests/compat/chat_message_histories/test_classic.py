@@ -319,7 +319,7 @@ def test_a_file_that_is_being_written_is_read_again(tmp_path, monkeypatch):
     whole = json.dumps([message_to_dict(m) for m in (HI, AIMessage("hello"))])
     path = tmp_path / "chat.json"
     path.write_text(whole[: len(whole) // 2])
-    from holdover.compat import legacy_files
+    from holdover.compat.legacy import files as legacy_files
 
     monkeypatch.setattr(legacy_files.time, "sleep", lambda _: path.write_text(whole))
     assert len(FileChatMessageHistory(path).messages) == 2

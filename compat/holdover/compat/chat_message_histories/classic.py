@@ -15,7 +15,7 @@ from holdover.compat.scope import Scope
 if TYPE_CHECKING:
     from langgraph.store.base import BaseStore
 
-    from holdover.compat.legacy_histories import OldHistory
+    from holdover.compat.legacy.histories import OldHistory
 
 __all__ = ["ClassicHistory"]
 

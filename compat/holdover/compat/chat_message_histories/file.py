@@ -12,14 +12,14 @@ from holdover.compat.chat_message_histories.classic import (
 )
 from holdover.compat.errors import StoreUnavailable
 from holdover.compat.journal import DEFAULT_HISTORY, History
-from holdover.compat.legacy_files import LegacyFile
+from holdover.compat.legacy.files import LegacyFile
 from holdover.compat.notices import log_once
 from holdover.compat.scope import Scope
 
 if TYPE_CHECKING:
     from langgraph.store.base import BaseStore
 
-    from holdover.compat.legacy_histories import OldHistory
+    from holdover.compat.legacy.histories import OldHistory
 
 __all__ = ["FileChatMessageHistory"]
 

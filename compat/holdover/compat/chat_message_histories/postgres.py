@@ -16,7 +16,7 @@ from holdover.compat.scope import Scope
 if TYPE_CHECKING:
     from langgraph.store.base import BaseStore
 
-    from holdover.compat.legacy_histories import OldHistory
+    from holdover.compat.legacy.histories import OldHistory
 
 __all__ = ["DEFAULT_CONNECTION_STRING", "PostgresChatMessageHistory"]
 
@@ -72,7 +72,7 @@ class PostgresChatMessageHistory(ClassicHistory):
         )
 
     def _own_store(self) -> BaseStore:
-        from holdover.compat.legacy_postgres import libpq_url  # noqa: PLC0415
+        from holdover.compat.legacy.postgres import libpq_url  # noqa: PLC0415
         from holdover.compat.stores.opening import open_store  # noqa: PLC0415
 
         store = open_store(libpq_url(self._address))
@@ -84,7 +84,7 @@ class PostgresChatMessageHistory(ClassicHistory):
         return store
 
     def _old(self) -> OldHistory | None:
-        from holdover.compat.legacy_postgres import LegacyJsonbTable  # noqa: PLC0415
+        from holdover.compat.legacy.postgres import LegacyJsonbTable  # noqa: PLC0415
 
         if not (self._named or self.place.is_own):
             return None

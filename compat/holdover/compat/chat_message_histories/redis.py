@@ -12,14 +12,14 @@ from holdover.compat.chat_message_histories.classic import (
     root_of,
 )
 from holdover.compat.journal import DEFAULT_HISTORY, History
-from holdover.compat.legacy_lists import LegacyRedisList
+from holdover.compat.legacy.lists import LegacyRedisList
 from holdover.compat.scope import Scope
 from holdover.compat.stores.address import resolve_env
 
 if TYPE_CHECKING:
     from langgraph.store.base import BaseStore
 
-    from holdover.compat.legacy_histories import OldHistory
+    from holdover.compat.legacy.histories import OldHistory
 
 __all__ = ["RedisChatMessageHistory"]
 

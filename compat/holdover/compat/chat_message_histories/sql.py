@@ -18,7 +18,7 @@ from holdover.compat.chat_message_histories.sql_converters import (
 )
 from holdover.compat.errors import SyncUseOfAsyncStore
 from holdover.compat.journal import DEFAULT_HISTORY, History
-from holdover.compat.legacy_tables import LegacyTable
+from holdover.compat.legacy.tables import LegacyTable
 from holdover.compat.notices import log_once, warn_once
 from holdover.compat.scope import Scope
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Engine
     from sqlalchemy.ext.asyncio import AsyncEngine
 
-    from holdover.compat.legacy_histories import OldHistory
+    from holdover.compat.legacy.histories import OldHistory
 
 __all__ = [
     "BaseMessageConverter",

@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage, message_to_dict
 
 from holdover.compat.errors import UnportableValue
-from holdover.compat.legacy_histories import read_message
+from holdover.compat.legacy.histories import read_message
 from holdover.compat.message_records import message_from
 from holdover.compat.sql_engines import sqlalchemy
 

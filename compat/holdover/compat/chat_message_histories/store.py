@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from langgraph.store.base import BaseStore
 
     from holdover.compat.adopting import OldItems
-    from holdover.compat.legacy_histories import OldHistory
+    from holdover.compat.legacy.histories import OldHistory
     from holdover.compat.records import Record
     from holdover.compat.repository import Repository
 

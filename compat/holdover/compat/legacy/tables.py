@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdover.compat.adopting import OldItems
-from holdover.compat.legacy_histories import OldHistory, OldMessage, read_message
+from holdover.compat.legacy.histories import OldHistory, OldMessage, read_message
 from holdover.compat.message_keys import MAX_POSITION
 from holdover.compat.message_records import message_content
 from holdover.compat.sql_engines import database_file, sqlalchemy, unreadable

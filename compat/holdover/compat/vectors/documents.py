@@ -10,8 +10,8 @@ from langchain_core.documents import Document
 from holdover.compat.both_ways import Operation
 from holdover.compat.erasing import ForgetReport
 from holdover.compat.notices import warn_once
-from holdover.compat.vector_access import REFUSALS, Access, as_many_as_it_gives, both
-from holdover.compat.vector_scope import VectorScope, passes
+from holdover.compat.vectors.access import REFUSALS, Access, as_many_as_it_gives, both
+from holdover.compat.vectors.scope import VectorScope, passes
 
 #: How far a search goes for what other documents hide.
 MOST = 10_000

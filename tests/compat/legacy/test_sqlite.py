@@ -5,8 +5,8 @@ from contextlib import closing
 
 import pytest
 
-from holdover.compat import legacy_sqlite
-from holdover.compat.legacy_sqlite import LegacySqliteTable
+from holdover.compat.legacy import sqlite as legacy_sqlite
+from holdover.compat.legacy.sqlite import LegacySqliteTable
 
 
 @pytest.fixture

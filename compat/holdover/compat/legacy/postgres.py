@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from holdover.compat.adopting import OldItems
 from holdover.compat.errors import AddressError, MissingDependency, StoreUnavailable
-from holdover.compat.legacy_histories import OldHistory, OldMessage, read_message
+from holdover.compat.legacy.histories import OldHistory, OldMessage, read_message
 from holdover.compat.stores.address import redact_url, resolve_env, scheme_of
 
 if TYPE_CHECKING:

@@ -14,9 +14,10 @@ from backends import Driven
 from langgraph.store.base import GetOp
 from langgraph.store.memory import InMemoryStore
 
-from holdover.compat import legacy_redis, marks, notices, records
+from holdover.compat import marks, notices, records
 from holdover.compat.errors import StoreUnavailable
-from holdover.compat.legacy_redis import LegacyRedisKeys
+from holdover.compat.legacy import redis as legacy_redis
+from holdover.compat.legacy.redis import LegacyRedisKeys
 from holdover.compat.reading import OldValue
 from holdover.compat.redis_clients import close_clients
 from holdover.compat.redis_entity_stores import RedisEntityStore
@@ -24,7 +25,7 @@ from holdover.compat.stores.opening import close_stores
 from holdover.compat.stores.redis_transport import RedisTransport
 
 DAY = 86_400
-CORPUS = Path(__file__).parents[1] / "corpus"
+CORPUS = Path(__file__).parents[2] / "corpus"
 FOLDERS = [
     folder
     for corpus in [

@@ -15,7 +15,7 @@ from langchain_core.vectorstores import VectorStoreRetriever
 
 from holdover.compat.both_ways import Do, Operation
 from holdover.compat.errors import RetrieverReadOnly
-from holdover.compat.vector_scope import filter_for, filters_late
+from holdover.compat.vectors.scope import filter_for, filters_late
 
 # A wrapping retriever keeps the one it wraps, or the vector store, under such a name.
 _WITHIN = ("base_retriever", "vectorstore", "retriever", "vector_store")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from holdover.compat.adopting import OldItems
 from holdover.compat.errors import StoreUnavailable
-from holdover.compat.legacy_histories import OldHistory, numbered
-from holdover.compat.legacy_redis import of_old_data
+from holdover.compat.legacy.histories import OldHistory, numbered
+from holdover.compat.legacy.redis import of_old_data
 from holdover.compat.notices import log_once
 
 if TYPE_CHECKING:

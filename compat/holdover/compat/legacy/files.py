@@ -12,7 +12,7 @@ from typing import Any
 
 from holdover.compat.adopting import OldItems
 from holdover.compat.errors import StoreUnavailable
-from holdover.compat.legacy_histories import OldHistory, numbered
+from holdover.compat.legacy.histories import OldHistory, numbered
 from holdover.compat.notices import logger
 
 # The classic class rewrites the whole file: a reader may see a part of it.

@@ -1,0 +1,1 @@
+"""What the entity memory is made of."""

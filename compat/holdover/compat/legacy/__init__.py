@@ -1,0 +1,1 @@
+"""What the classic classes left behind, as it is read: never changed."""

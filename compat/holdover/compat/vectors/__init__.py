@@ -1,0 +1,1 @@
+"""What the vector store memories are made of."""
