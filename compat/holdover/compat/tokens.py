@@ -29,14 +29,18 @@ def counter_of(llm: Any, token_counter: TokenCounter | None) -> TokenCounter:
         if model is None:
             return estimate(said)
         try:
-            return model.get_num_tokens_from_messages(said)
+            number = model.get_num_tokens_from_messages(said)
         except Exception as error:  # noqa: BLE001 - a tokenizer may raise anything
-            warn_once(
-                f"{type(model).__name__} cannot count tokens "
-                f"({type(error).__name__}); they are estimated. "
-                "Pass token_counter= to count them."
-            )
-            return estimate(said)
+            number, why = None, type(error).__name__
+        else:
+            why = f"it gives a {type(number).__name__}"
+        if isinstance(number, int):
+            return number
+        warn_once(
+            f"{type(model).__name__} cannot count tokens ({why}); they are estimated. "
+            "Pass token_counter= to count them."
+        )
+        return estimate(said)
 
     return count
 
