@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from uuid import uuid4
 
+import hypothesis  # noqa: F401 - else its plugin loads it at the end, for its summary
 import pytest
 
 HERE = Path(__file__).parent

@@ -122,3 +122,11 @@ def test_nothing_together_is_nothing(drive):
         return (yield Together([]))
 
     assert drive(operation()) == []
+
+
+def test_a_model_that_has_no_more_to_say_is_told_as_it_says_it():
+    def operation():
+        yield Do(lambda: next(iter(())), None)
+
+    with pytest.raises(StopIteration):
+        run(operation())

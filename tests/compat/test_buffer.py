@@ -295,3 +295,13 @@ def test_messages_in_a_store_can_end():
     talk(memory, 1)
 
     assert load(memory) == ""
+
+
+@pytest.mark.parametrize("name", ["buffer", "buffer_as_str", "buffer_as_messages"])
+def test_what_a_subclass_replaced_is_loaded(driven, name):
+    for base in (ConversationBufferMemory, ConversationBufferWindowMemory):
+        kind = type("Mine", (base,), {name: property(lambda self: ["mine"])})
+        memory = driven(kind(return_messages=name != "buffer_as_str"))
+        talk(memory, 1)
+
+        assert load(memory) == ["mine"]

@@ -4,9 +4,11 @@ import asyncio
 import threading
 from contextlib import suppress
 
+import pytest
 from langgraph.store.memory import InMemoryStore
 
 from holdover.compat.configuration import configuration, configure, configured
+from holdover.compat.errors import AddressError
 
 
 def test_an_argument_left_out_keeps_its_value():
@@ -77,6 +79,36 @@ def test_a_block_is_seen_in_work_it_hands_to_threads():
             return await asyncio.to_thread(lambda: configuration().scope)
 
     assert asyncio.run(work()) == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("store", "error", "told"),
+    [
+        ("", AddressError, "is empty"),
+        (" ", AddressError, "is empty"),
+        ({}, TypeError, "not a dict"),
+        (True, TypeError, "not a bool"),
+        (lambda: None, TypeError, "not a function"),
+        (InMemoryStore, TypeError, "is the class InMemoryStore"),
+    ],
+)
+def test_what_is_no_store_is_refused_at_once(store, error, told):
+    with pytest.raises(error, match=told):
+        configure(store=store)
+    with pytest.raises(error, match=told), configured(store=store):
+        pass
+    assert configuration().store is None
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["postgresql://u:s3cret@h/db", "postgres//u:s3cret@h", "'redis://:s3cret@h'"],
+)
+def test_no_password_in_what_is_shown(address):
+    configure(store=address)
+    assert "s3cret" not in repr(configuration())
+    assert "@h" in repr(configuration())
+    assert configuration().store == address
 
 
 def test_an_address_is_opened_once_and_only_when_used(tmp_path):

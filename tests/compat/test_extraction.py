@@ -181,6 +181,7 @@ LISTS = [
     ("The names... Bob? </think>Deven, Sam", ["Deven", "Sam"]),
     ("<thinking>Bob</thinking><answer>Deven, Sam</answer>", ["Deven", "Sam"]),
     ("[THINK]Bob[/THINK]Deven", ["Deven"]),
+    ("<think>Bob</think>\n<reasoning>Al</reasoning>\nDeven", ["Deven"]),
     ("Deven, Sam<|im_end|>", ["Deven", "Sam"]),
     ("Deven, Sam</s>", ["Deven", "Sam"]),
     ("<ul><li>Deven</li><li>Sam</li></ul>", ["Deven", "Sam"]),
@@ -361,6 +362,23 @@ def test_ten_million_characters_take_no_time(piece):
     assert time.process_time() - start < 3
     assert len(names) <= 20
     assert all(len(name) <= MAX_NAME for name in names)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "a" + " " * 1_400, "a, " + "\t" * 300, "a" + "\u3000" * 9_000, "a\u2028",
+        "1) 2) ",
+        '"a\n', "a\\\n", "{},", "[]", "[Inc., ", "a (b) ", "((a)\n", "no a b c ",
+        '"a" and ', "None | ", "a & [", "a:[a (person), '[[", "[THINK][/THINK]a, ",
+    ],
+)  # fmt: skip
+def test_no_answer_takes_long(piece):
+    answer = (piece * (100_000 // len(piece) + 1))[:100_000]
+    for text in (answer, f"1. a\n2. {answer}", f"[{answer}", f"{answer}x"):
+        start = time.process_time()
+        parse_entities(text)
+        assert time.process_time() - start < 0.5
 
 
 def test_long_thoughts_do_not_hide_the_answer():

@@ -7,7 +7,9 @@ import pickle
 
 import backends
 import pytest
+from langgraph.store.base import PutOp
 
+from holdover.compat.both_ways import arun, run
 from holdover.compat.graph import EntityGraph
 from holdover.compat.place import Place
 from holdover.compat.repository import Repository
@@ -25,6 +27,12 @@ def graph(request, shared_store, way, loop, scope):
 @pytest.fixture
 def alone(way, loop):
     return backends.Driven(EntityGraph(), way, loop)
+
+
+@pytest.fixture
+def do(way, loop):
+    """Run an operation by one way."""
+    return run if way == "sync" else lambda operation: loop.run(arun(operation))
 
 
 def filled(graph, *triples):
@@ -66,6 +74,18 @@ def test_clear_removes_everything(graph):
     filled(graph, ("a", "b", "c")).clear()
     assert graph.get_triples() == []
     assert graph.get_number_of_nodes() == 0
+
+
+def test_facts_found_before_a_clear_are_not_added_after_it(graph, do):
+    fact = ("Maya", "likes", "tea")
+    for cleared in (False, True, True):
+        since = do(graph.since())
+        if cleared:
+            graph.clear()
+        do(graph.adding([fact], since))
+        assert len(graph.get_triples()) == (0 if cleared else 1)
+    do(graph.adding([fact], do(graph.since())))
+    assert len(graph.get_triples()) == 1
 
 
 def test_any_text_is_kept(graph):
@@ -167,6 +187,68 @@ def test_what_it_was_given_is_not_lost_when_the_store_fails(shared_store, scope)
         graph.get_triples()
     store.batch = batch
     assert graph.get_triples() == [("a", "b", "to")]
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_graph_that_fails_once_is_taken_over_later(kept, scope):
+    class Failing:
+        fails = True
+
+        def get_triples(self):
+            failed, self.fails = self.fails, False
+            if failed:
+                raise OSError("busy")
+            return [("Maya", "tea", "likes")]
+
+    graph = EntityGraph.of(Failing())
+    if kept:
+        graph.keep_in(Place(backends.PlainStore(), scope=scope))
+    with pytest.raises(OSError, match="busy"):
+        graph.get_triples()
+    assert graph.get_triples() == [("Maya", "tea", "likes")]
+
+
+def test_a_graph_that_is_cleared_while_it_is_taken_over_stays_empty():
+    class Slow:
+        def get_triples(self):
+            graph.clear()
+            return [("Maya", "tea", "likes")]
+
+    graph = EntityGraph.of(Slow())
+    assert graph.get_triples() == []
+
+
+class Interrupted(backends.PlainStore):
+    """Does something else just before it puts something into a namespace."""
+
+    into, meanwhile = None, None
+
+    def batch(self, ops):
+        ops = list(ops)
+        puts = (op for op in ops if isinstance(op, PutOp))
+        if self.meanwhile and any(op.namespace == self.into for op in puts):
+            meanwhile, self.meanwhile = self.meanwhile, None
+            meanwhile()
+        return super().batch(ops)
+
+
+def test_facts_that_are_cleared_while_they_are_written_are_gone(scope, do):
+    store = Interrupted()
+    graph = EntityGraph([("Maya", "likes", "tea")])
+    graph.keep_in(Place(store, scope=scope))
+    since = do(graph.since())
+    do(graph.adding([("Maya", "likes", "ink")], since))
+    assert len(graph.get_triples()) == 2
+    other = Repository(store, scope)
+    store.into = other.namespace("triple")
+    store.meanwhile = lambda: other.clear("triple")
+    do(graph.adding([("Maya", "studies", "comets")], since))
+    assert store.meanwhile is None
+    assert graph.get_triples() == []
+    do(graph.adding([("Maya", "studies", "stars")], since))
+    assert graph.get_triples() == []
+    do(graph.adding([("Maya", "studies", "stars")], do(graph.since())))
+    assert graph.get_triples() == [("Maya", "stars", "studies")]
 
 
 def test_a_forgotten_fact_stays_away(shared_store, scope):

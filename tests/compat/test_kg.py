@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import warnings
 
 import backends
@@ -195,6 +196,78 @@ def test_clear_forgets_messages_and_facts(make):
     assert memory.kg.get_triples() == []
     assert memory.chat_memory.messages == []
     assert memory.load_memory_variables(HELLO[0]) == {"history": ""}
+
+
+class Interrupted(Model):
+    """Answers when a thread, or a task, has done something else."""
+
+    meanwhile = None
+
+    def __init__(self):
+        super().__init__()
+        self.llm = RunnableLambda(self._later, afunc=self._alater)
+
+    def _later(self, prompt):
+        if self.meanwhile:
+            thread = threading.Thread(target=self.meanwhile.clear)
+            thread.start()
+            thread.join()
+        return self._answer(prompt)
+
+    async def _alater(self, prompt):
+        if self.meanwhile:
+            await asyncio.create_task(self.meanwhile.aclear())
+        return self._answer(prompt)
+
+
+@pytest.mark.parametrize("who", ["memory", "graph", "another memory"])
+def test_what_is_cleared_while_the_model_is_asked_stays_cleared(make, who):
+    model = Interrupted()
+    memory = make(model)
+    memory.save_context(*HELLO)
+    model.meanwhile = {"memory": memory, "graph": memory.kg}.get(who, make())
+    if isinstance(model.meanwhile, backends.Driven):
+        model.meanwhile = model.meanwhile._target
+    if who == "another memory" and not model.meanwhile.kg.place:
+        pytest.skip("without a store, another memory has nothing of this one")
+    memory.save_context({"input": "I study comets"}, {"output": "ok"})
+    assert memory.kg.get_triples() == []
+    assert len(memory.chat_memory.messages) == (4 if who == "graph" else 0)
+    model.meanwhile = None
+    memory.save_context(*HELLO)
+    assert memory.kg.get_triples() == [("Maya", "comets", "studies")]
+
+
+def test_facts_go_to_the_session_they_were_said_in(shared_store, scope):
+    from holdover.compat.chat_message_histories.store import StoreChatMessageHistory
+
+    def answer(_):
+        memory.chat_memory = ChatMessageHistory()
+        return "(Maya, studies, comets)"
+
+    history = StoreChatMessageHistory(store=shared_store("memory"), scope=scope)
+    memory = ConversationKGMemory(
+        llm=RunnableLambda(answer), chat_memory=history, **PROMPTS
+    )
+    memory.save_context(*HELLO)
+    assert memory._graph().get_triples() == []
+    memory.chat_memory = history
+    assert memory._graph().get_triples() == [("Maya", "comets", "studies")]
+
+
+def test_a_turn_saved_in_the_middle_of_a_clear_leaves_no_facts(make):
+    memory = make()
+    target = memory._target
+    save = type(target).save_context
+
+    class Late(ChatMessageHistory):
+        def clear(self):
+            super().clear()
+            save(target, *HELLO)
+
+    target.chat_memory = Late()
+    target.clear()
+    assert target.kg.get_triples() == []
 
 
 def test_asking_is_public(make):

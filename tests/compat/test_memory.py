@@ -133,6 +133,20 @@ def test_to_dict_and_back_into_a_store():
     assert len(store.search(("memory_store", "s", "messages"))) == 2
 
 
+def test_two_scopes_stay_two():
+    store, made = InMemoryStore(), []
+    for name in ("ana", "bob"):
+        memory = ConversationBufferMemory(store=store, scope=("acme", "chat", name))
+        memory.save_context({"input": f"I am {name}"}, {"output": "ok"})
+        made.append(memory.to_dict())
+    elsewhere = InMemoryStore()
+    ana, bob = (ConversationBufferMemory.from_dict(d, store=elsewhere) for d in made)
+
+    assert "ana" in ana.buffer
+    assert "bob" in bob.buffer
+    assert "ana" not in bob.buffer
+
+
 def test_what_describes_something_else_is_refused():
     data = ConversationBufferMemory().to_dict()
 

@@ -1,7 +1,7 @@
 """What a memory makes of any value, and how messages look as text."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import (
     AIMessage,
@@ -62,6 +62,28 @@ def test_a_value_becomes_messages(value, expected):
     assert as_messages(value, HumanMessage) == expected
 
 
+@pytest.mark.parametrize("character", "\r\n\x0b\u2028 \t\xa0")
+def test_what_somebody_types_costs_no_more_than_its_length(character):
+    import time
+
+    began = time.process_time()
+    render([HumanMessage(character * 200_000 + "Human" + character * 200_000)])
+    assert time.process_time() - began < 5
+
+
+def test_data_that_has_a_type_is_no_content_block():
+    assert as_messages([{"type": "invoice", "total": 5}], AIMessage) == [
+        AIMessage('[{"type": "invoice", "total": 5}]')
+    ]
+
+
+def test_arrays_are_kept_as_text():
+    numpy = pytest.importorskip("numpy")
+    for array in (numpy.array([1, 2]), numpy.array([]), numpy.zeros((2, 2))):
+        (message,) = as_messages(array, AIMessage)
+        assert isinstance(message.content, str)
+
+
 recursive: list = []
 recursive.append(recursive)
 
@@ -75,18 +97,13 @@ def test_no_value_raises(value):
     assert isinstance(message.content, str)
 
 
-@given(
-    st.recursive(
-        st.none()
-        | st.booleans()
-        | st.integers()
-        | st.floats()
-        | st.text()
-        | st.binary(),
-        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-        max_leaves=10,
-    )
+_SOME = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary()
 )
+
+
+@settings(deadline=None)
+@given(_SOME | st.lists(_SOME) | st.dictionaries(st.text(), _SOME | st.lists(_SOME)))
 def test_any_data_becomes_messages_and_text(value):
     assert as_messages(value, HumanMessage)
     assert isinstance(as_text(value), str)

@@ -45,6 +45,22 @@ def test_work_that_comes_meanwhile_is_no_way_around_a_lease(repository):
     assert mine.claim("other", MINUTE) is None
 
 
+def test_nor_is_work_that_comes_later_than_its_key_says(scope):
+    store = PlainStore()
+    mine = Repository(store, scope)
+    mine.enqueue({"text": "one"})
+    ((namespace, key, value),) = [
+        (item.namespace, item.key, item.value)
+        for item in store.search(("~holdover", "pending", *scope))
+    ]
+    mine.clear_pending()
+    mine.enqueue({"text": "two"})
+    mine.claim("me", MINUTE)
+    put_plainly(store, namespace, key, value)
+    assert mine.claim("other", MINUTE) is None
+    assert [w.content["text"] for w in mine.claim("me", MINUTE)] == ["one", "two"]
+
+
 def test_settled_work_is_gone_or_waits_as_it_is(repository):
     mine = repository()
     keys = [mine.enqueue({"text": text}) for text in ("one", "two")]

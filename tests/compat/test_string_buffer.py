@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 import warnings
 
 import backends
@@ -129,6 +131,38 @@ def test_the_text_can_be_assigned(make):
     assert memory.buffer == "shorter\nHuman: and?\nAI: so"
     memory._target.buffer = ""
     assert memory.load_memory_variables({}) == {"history": ""}
+
+
+def test_showing_it_reads_nothing_and_tells_nothing(make, monkeypatch):
+    memory = make(buffer="secret")._target
+    memory.save_context({"input": "secret"}, {"output": "secret"})
+    monkeypatch.setattr(type(memory), "_read", lambda _: 1 / 0)
+    assert "secret" not in repr(memory)
+    assert "secret" not in str(memory)
+
+
+def test_no_thread_loses_the_turn_of_another():
+    memory = ConversationStringBufferMemory(buffer="first")
+    start = threading.Barrier(8)
+
+    def talk(name):
+        start.wait()
+        for turn in range(50):
+            memory.save_context({"input": f"{name}.{turn}"}, {"output": "ok"})
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=talk, args=(name,)) for name in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    said = memory.buffer.split("\n")
+    assert said[0] == "first"
+    assert len(said) == 1 + 8 * 50 * 2
 
 
 @pytest.mark.parametrize("kind", STORES)

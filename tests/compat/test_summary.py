@@ -3,6 +3,7 @@
 import copy
 import pickle
 import threading
+from typing import ClassVar
 
 import backends
 import fake_models
@@ -249,18 +250,37 @@ def test_a_history_of_another_package_gives_its_session_to_the_summary():
     assert "q0" in buffer_memory(chat_memory=history, store=store).moving_summary_buffer
     (item,) = store.search(("memory_store",))
     assert item.namespace == ("memory_store", "other~2f1", "summary")
-    assert set(item.value["content"]) == {"text", "count", "hash"}
+    assert {"text", "count", "hash"} <= item.value["content"].keys()
+    assert "last" not in item.value["content"]
 
 
-def test_both_classes_read_one_session():
-    """They share the summary: each goes on from what it covers."""
+def test_a_whole_summary_goes_on_from_that_of_a_buffer():
     store = InMemoryStore()
     talk(buffer_memory(store=store, session_id="s"), 4)
     other = summary_memory(store=store, session_id="s")
     talk(other, 1, start=4)
 
     assert everything_once(load(other), 5)
-    assert load(buffer_memory(store=store, session_id="s")) == f"System: {load(other)}"
+
+
+@pytest.mark.parametrize("first", ["summary", "buffer"])
+def test_both_classes_on_one_conversation_leave_each_other_alone(first):
+    """As where one of them is read-only: no message is hidden by the other's cursor."""
+    store = InMemoryStore()
+    history = StoreChatMessageHistory("s", store=store)
+    history.add_messages([HumanMessage("q0"), AIMessage("a0")])
+    whole = summary_memory(chat_memory=history)
+    recent = buffer_memory(chat_memory=history)
+    if first == "summary":
+        load(whole)
+    for _ in range(2):
+        assert load(recent) == "Human: q0\nAI: a0"
+        assert load(whole) == "[] + <Human: q0 / AI: a0>"
+    history.add_messages([HumanMessage("q1 w w"), AIMessage("a1 w w")])
+    recent.prune()
+
+    assert load(recent).startswith("System: [] + <Human: q0")
+    assert load(whole) == "[] + <Human: q0 / AI: a0>"
 
 
 def test_the_first_summary_can_be_given():
@@ -430,3 +450,179 @@ def test_an_error_in_the_background_is_raised_once_by_flush(driven, make):
     memory.flush()
 
     assert everything_once(load(memory), 4)
+
+
+@pytest.mark.parametrize("make", BOTH.values(), ids=BOTH)
+@pytest.mark.parametrize("turns", [0, 3])
+@pytest.mark.parametrize("stored", [True, False])
+def test_nothing_survives_a_clear_while_the_model_is_asked(make, turns, stored):
+    where = {"store": InMemoryStore(), "session_id": "s"} if stored else {}
+    memory = (
+        make(max_token_limit=0, **where) if make is buffer_memory else make(**where)
+    )
+    talk(memory, turns)
+    working = memory.llm.answers
+
+    def cleared_meanwhile(prompt):
+        memory.clear()
+        memory.chat_memory.add_messages([HumanMessage("new")])
+        return working(prompt)
+
+    memory.llm.answers = cleared_meanwhile
+    talk(memory, 1, start=turns)
+    memory.llm.answers = working
+
+    assert "q" not in memory.to_dict()["state"]["summary"]["text"]
+
+
+def test_a_turn_whose_clock_is_behind_is_summarised_all_the_same(monkeypatch):
+    import time
+
+    store = InMemoryStore()
+    talk(summary_memory(store=store, session_id="s"), 1)
+    now = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: now() - 2_000_000_000)
+    behind = summary_memory(store=store, session_id="s")
+    load(behind)
+    talk(behind, 1, start=1)
+    monkeypatch.undo()
+    memory = summary_memory(store=store, session_id="s")
+    talk(memory, 1, start=2)
+
+    assert everything_once(load(memory), 3)
+    assert [m.content for m in memory.chat_memory.messages] == [
+        *("q0", "a0", "q1", "a1", "q2", "a2")
+    ]
+
+
+@pytest.mark.parametrize("make", BOTH.values(), ids=BOTH)
+def test_a_turn_that_comes_late_is_summarised_all_the_same(make):
+    """Its keys were made before those of a turn that was summarised already."""
+    store = InMemoryStore()
+    history = StoreChatMessageHistory("s", store=store)
+    late = [HumanMessage("q0"), AIMessage("a0")]
+    from holdover.compat.message_records import message_content
+
+    keys = history._keys.make(2)
+    talk(make(store=store, session_id="s"), 3, start=1)
+    contents = [message_content(message) for message in late]
+    history.repository.put_many("message", contents, keys=keys)
+    memory = make(store=store, session_id="s")
+    talk(memory, 2, start=4)
+
+    assert everything_once(load(memory), 6)
+
+
+@pytest.mark.parametrize("kept", [2, 3, 4, 5])
+def test_a_trimmed_history_of_answers_that_repeat_is_summarised_to_the_end(kept):
+    class Trimmed(kinds_of_history.CopyingHistory):
+        def add_messages(self, messages):
+            super().add_messages(messages)
+            self.kept = self.kept[-kept:]
+
+    memory = summary_memory(chat_memory=Trimmed())
+    for number in range(6):
+        memory.save_context({"input": f"fact{number}"}, {"output": "Done."})
+
+    assert all(said(load(memory), f"fact{number} ") == 1 for number in range(6))
+
+
+@pytest.mark.parametrize("make", BOTH.values(), ids=BOTH)
+def test_what_was_summarised_elsewhere_is_not_summarised_again(make):
+    memory = make(store=InMemoryStore(), session_id="s")
+    talk(memory, 4)
+    again = type(memory).from_dict(
+        memory.to_dict(), llm=Summarizer(), prompt=PROMPT, store=InMemoryStore()
+    )
+    assert load(again) == load(memory)
+    talk(again, 2, start=4)
+
+    assert everything_once(load(again), 6)
+
+
+def test_a_model_that_fails_leaves_an_old_history_without_a_summary(driven, caplog):
+    history = kinds_of_history.CopyingHistory()
+    history.add_messages([HumanMessage("q0"), AIMessage("a0")])
+    memory = summary_memory(
+        llm=fake_models.WordModel(answers=lambda _: RuntimeError("secret")),
+        chat_memory=history,
+    )
+
+    assert load(driven(memory)) == ""
+    assert "RuntimeError" in caplog.text
+    assert "secret" not in caplog.text
+
+
+@pytest.mark.parametrize("make", BOTH.values(), ids=BOTH)
+def test_the_summary_can_be_emptied(make):
+    name = "buffer" if make is summary_memory else "moving_summary_buffer"
+    for where in ({}, {"store": InMemoryStore(), "session_id": "s"}):
+        memory = make(**where)
+        talk(memory, 4)
+        setattr(memory, name, "")
+        assert getattr(memory, name) == ""
+        talk(memory, 2, start=4)
+        assert "q0" not in getattr(memory, name)
+        assert "(none)" not in getattr(memory, name)
+
+
+def test_a_counter_has_to_be_given_again():
+    memory = buffer_memory(token_counter=len)
+    assert "token_counter" in memory.to_dict()["needs"]
+    assert "token_counter" not in buffer_memory().to_dict()["needs"]
+
+
+@pytest.mark.parametrize("backlog", ["step", "background"])
+def test_a_method_that_a_subclass_replaced_counts_in_both_ways(driven, backlog):
+    class Mine(ConversationSummaryBufferMemory):
+        def predict_new_summary(self, messages, existing_summary):
+            return f"{existing_summary}{len(messages)}"
+
+    class Own(Mine):
+        pruned: ClassVar[int] = 0
+
+        def prune(self):
+            type(self).pruned += 1
+
+    memory = Mine(llm=Summarizer(), max_token_limit=4, backlog=backlog)
+    talk(driven(memory), 4)
+    memory.flush()
+    # Behind the replies, several turns may make one step.
+    assert sum(map(int, memory.moving_summary_buffer)) == 4
+
+    memory = Own(llm=Summarizer(), max_token_limit=4, backlog=backlog)
+    talk(driven(memory), 2)
+    memory.flush()
+    assert Own.pruned >= 1
+
+
+async def test_what_works_in_a_loop_alone_is_summarised_behind_the_reply():
+    for make in BOTH.values():
+        memory = make(
+            chat_memory=kinds_of_history.AsyncOnlyHistory(), backlog="background"
+        )
+        for number in range(4):
+            await memory.asave_context(
+                {"input": f"q{number}"}, {"output": f"a{number}"}
+            )
+        await memory.aflush()
+        loaded = await memory.aload_memory_variables({})
+        assert everything_once(loaded["history"], 4)
+
+
+async def test_a_store_is_opened_beside_the_event_loop(tmp_path, monkeypatch):
+    from holdover.compat.stores import opening
+
+    here, opened_in = threading.current_thread(), []
+    open_sqlite = opening.open_sqlite
+
+    def noted(*arguments, **options):
+        opened_in.append(threading.current_thread())
+        return open_sqlite(*arguments, **options)
+
+    monkeypatch.setattr(opening, "open_sqlite", noted)
+    memory = buffer_memory(store=f"sqlite:///{tmp_path}/m.db", session_id="s")
+    await memory.asave_context({"input": "q"}, {"output": "a"})
+
+    assert len(opened_in) == 1
+    assert here not in opened_in

@@ -54,6 +54,9 @@ TEA, INK = ("Maya", "likes", "tea"), ("Bo", "uses", "ink")
         ("(Maya, works at, Orbit (UK))", [("Maya", "works at", "Orbit (UK)")]),
         ("Maya, works at, Orbit (UK, EU)", [("Maya", "works at", "Orbit (UK, EU)")]),
         ("(Maya,\n likes,\n tea)", [TEA]),
+        ("(\n  Maya,\n  likes,\n  tea\n)\n(Bo, uses, ink)", [TEA, INK]),
+        ("(Maya  ,\t likes ,  tea )", [TEA]),
+        ("(\n(\n(Maya, likes, tea)", [TEA]),
         ("(Maya, likes, tea", [TEA]),
         ("Maya, likes, tea.", [TEA]),
         ("\uff08Maya\uff0c likes\uff0c tea\uff09", [TEA]),
@@ -79,7 +82,8 @@ def test_an_answer_is_read(answer, triples):
 
 def test_an_essay_is_bounded():
     answer = "<|>".join(f"(a, b, {number})" for number in range(1_000))
-    assert len(parse_triples(answer)) == MAX_TRIPLES
+    found = parse_triples(answer)
+    assert found == [("a", "b", str(number)) for number in range(MAX_TRIPLES)]
 
 
 @pytest.mark.parametrize(
@@ -97,13 +101,23 @@ def test_an_essay_is_bounded():
         "\n" * 100_000,
         '("' * 50_000,
         ": " * 50_000,
+        "(\n" * 50_000,
+        "[\n" * 50_000,
+        "(a\n" * 33_000,
+        "(\n(a)" * 20_000,
+        "[\n[a](" * 16_000,
+        ("(a" + " " * 1_400 + "b)\n") * 70,
+        ("(a," + " " * 1_400 + "b)\n") * 70,
+        ("(a, b" + "\t" * 1_400 + ")\n") * 70,
+        ("(" + "a " * 700 + ")\n") * 70,
+        '(a, "' * 20_000,
     ],
-    ids=repr,
+    ids=lambda answer: repr(answer[:10] + answer[-10:]),
 )
 def test_no_answer_takes_long(answer):
-    begun = time.perf_counter()
+    begun = time.process_time()
     parse_triples(answer)
-    assert time.perf_counter() - begun < 2
+    assert time.process_time() - begun < 0.5
 
 
 @pytest.mark.parametrize("text", ["(Maya, likes, tea)", " Maya, likes, tea "])

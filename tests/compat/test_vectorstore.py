@@ -13,11 +13,12 @@ import vector_stores
 from langchain_core.agents import AgentAction
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.retrievers import BaseRetriever
 from langgraph.store.memory import InMemoryStore
 from pydantic import ValidationError
 from vector_stores import DELETING, HABITS, Reading, Vectors, Wrapping
 
-from holdover.compat import configure, notices
+from holdover.compat import configure, configured, notices
 from holdover.compat.errors import IndexRequired, RetrieverReadOnly, StoreUnsuitable
 from holdover.compat.testing.embedding import DIMENSIONS, embed
 from holdover.compat.vectors.scope import FILTERED, SCOPE
@@ -252,7 +253,7 @@ def test_it_round_trips(way):
     )
     save(memory, "red")
     data = json.loads(json.dumps(memory.to_dict()))
-    assert data["needs"] == ["retriever", "token_counter", "writer"]
+    assert data["needs"] == ["retriever"]
     again = VectorStoreRetrieverMemory.from_dict(data, retriever=vectors.as_retriever())
     assert found(again) == turn("red")
     assert again.metadata == {"user": "ana"}
@@ -925,6 +926,20 @@ def test_a_configured_store_stands_in_for_a_retriever(driven):
     assert found(memory) == turn("red")
     with pytest.raises(ValidationError):
         VectorStoreRetrieverMemory()
+
+
+def test_a_configured_block_counts_when_it_has_ended(driven):
+    with configured(store=InMemoryStore(index=INDEX)):
+        memory = driven(VectorStoreRetrieverMemory(session_id="a"))
+    save(memory, "red")
+    assert found(memory) == turn("red")
+
+
+def test_a_retriever_of_a_subclass_is_not_missing(driven):
+    class Mine(VectorStoreRetrieverMemory):
+        retriever: BaseRetriever = Reading(found=[Document("a")])
+
+    assert found(driven(Mine())) == "a"
 
 
 def test_a_retriever_counts_before_a_configured_store(over):

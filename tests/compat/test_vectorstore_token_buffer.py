@@ -5,6 +5,7 @@ import copy
 import itertools
 import json
 import re
+import threading
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -22,9 +23,10 @@ from langgraph.store.memory import InMemoryStore
 from pydantic import ValidationError
 from vector_stores import Empty, Vectors
 
-from holdover.compat import vectorstore_token_buffer_memory
+from holdover.compat import configured, vectorstore_token_buffer_memory
 from holdover.compat.base import BaseChatMessageHistory
 from holdover.compat.both_ways import arun, run
+from holdover.compat.chat_message_histories.file import FileChatMessageHistory
 from holdover.compat.chat_message_histories.in_memory import ChatMessageHistory
 from holdover.compat.chat_message_histories.store import StoreChatMessageHistory
 from holdover.compat.errors import IndexRequired
@@ -420,7 +422,9 @@ def test_clear_begins_anew(make, vectors, history):
     talk(memory, 3)
     assert kept(memory) == ["question 3", "answer 3"]
     talk(memory, 4)
-    assert moved(vectors) == [turn(1), turn(3)]
+    # Only a history of a store knows its session.
+    before = [] if isinstance(history, StoreChatMessageHistory) else [turn(1)]
+    assert moved(vectors) == [*before, turn(3)]
 
 
 def test_clear_leaves_no_cursor(make):
@@ -445,6 +449,168 @@ def test_earlier_exchanges_are_cleared_by_their_memory(make, vectors):
     talk(memory, 1, 2)
     memory.memory_retriever.clear()
     assert vectors.texts == []
+
+
+# --- whose it is ------------------------------------------------------------------
+
+
+class OfSession(ChatMessageHistory):
+    """Of another library: it has a session, and no store of ours."""
+
+    session_id: str
+
+
+@pytest.fixture(params=["store", "file", "other"])
+def sessions(request, tmp_path):
+    """Makes the history of a session; where it has a store, anew each time."""
+    store = InMemoryStore()
+    return {
+        "store": lambda session: StoreChatMessageHistory(session, store),
+        "file": lambda session: FileChatMessageHistory(tmp_path / session / "a.json"),
+        "other": lambda session: OfSession(session_id=session),
+    }[request.param]
+
+
+def test_the_session_of_the_history_keeps_exchanges_apart(make, sessions):
+    for user in ("u1", "u2"):
+        memory = make(chat_memory=sessions(user), return_messages=True)
+        talk(memory, user, "x")
+    excerpts = loaded(memory, "u1")[0].content
+    assert "question u2" in excerpts
+    assert "question u1" not in excerpts
+
+
+def test_another_history_brings_its_own_exchanges(make, sessions):
+    histories = [sessions(user) for user in ("u1", "u2")]
+    memory = make(chat_memory=histories[0], return_messages=True)
+    talk(memory, "u1", "x")
+    memory._target.chat_memory = histories[1]
+    assert "question u1" not in loaded(memory, "u1")[0].content
+    talk(memory, "u2", "y")
+    assert "question u2" in loaded(memory, "u2")[0].content
+    memory._target.chat_memory = histories[0]
+    first, *newest = loaded(memory, "u2")
+    assert "question u1" in first.content
+    assert "question u2" not in first.content
+    assert [one.content for one in newest] == ["question x", "answer x"]
+
+
+def test_another_history_of_a_store_with_an_index(make, store):
+    memory = make(retriever=None, chat_memory=stored(store), return_messages=True)
+    talk(memory, "red", "blue")
+    memory._target.chat_memory = StoreChatMessageHistory("other", store)
+    assert "question red" not in loaded(memory, "red")[0].content
+    memory._target.chat_memory = stored(InMemoryStore(index=INDEX))
+    assert "question red" not in loaded(memory, "red")[0].content
+
+
+def test_what_was_set_of_the_memory_within_stays(make):
+    memory = make(chat_memory=stored())
+    memory.memory_retriever.k = 1
+    assert memory.memory_retriever is memory.memory_retriever
+    memory._target.chat_memory = StoreChatMessageHistory("other", InMemoryStore())
+    assert memory.memory_retriever.k == 1
+
+
+def test_the_scope_of_the_memory_counts_before_that_of_the_history(make, vectors):
+    for user in ("u1", "u2"):
+        history = StoreChatMessageHistory(user, InMemoryStore())
+        memory = make(chat_memory=history, scope=("team",), return_messages=True)
+        talk(memory, user, "x")
+    assert "question u1" in loaded(memory, "u1")[0].content
+    # Others' conversations are in it, too.
+    memory.clear()
+    assert len(moved(vectors)) == 2
+
+
+def test_clear_removes_what_was_moved(make, vectors, sessions):
+    vectors.add_texts(["of nobody"])
+    talk(make(chat_memory=sessions("other")), 1, 2)
+    talk(make(session_id="own"), 1, 2)
+    history = sessions("u1")
+    talk(make(chat_memory=history), 3, 4)
+    # As after a restart.
+    memory = make(chat_memory=history, return_messages=True)
+    memory.clear()
+    assert "question 3" not in loaded(memory, "question 3")[0].content
+    assert moved(vectors) == ["of nobody", turn(1), turn(1)]
+
+
+def test_clear_removes_what_was_moved_in_a_session(make, vectors):
+    for session in ("a", "b"):
+        memory = make(session_id=session)
+        talk(memory, session, "x")
+    memory.clear()
+    assert moved(vectors) == [turn("a")]
+
+
+def test_clear_of_no_session_leaves_what_was_moved(make, vectors):
+    memory = make()
+    talk(memory, 1, 2)
+    memory.clear()
+    assert moved(vectors) == [turn(1)]
+
+
+def test_clear_removes_the_turns_of_its_store(make, store):
+    for session in ("a", "b"):
+        memory = make(retriever=None, store=store, session_id=session)
+        talk(memory, session, "x")
+        assert memory.memory_retriever.repository.count("turn") == 1
+    memory.clear()
+    assert memory.memory_retriever.repository.count("turn") == 0
+    other = make(retriever=None, store=store, session_id="a", return_messages=True)
+    assert "question a" in loaded(other, "a")[0].content
+
+
+def test_a_clear_waits_for_what_is_moving(vectors):
+    class Slow(Vectors):
+        def add_texts(self, texts, metadatas=None, *, ids=None, **kwargs):
+            started.set()
+            time.sleep(0.2)
+            return super().add_texts(texts, metadatas, ids=ids)
+
+    started, slow = threading.Event(), Slow()
+    memory = ConversationVectorStoreTokenBufferMemory(
+        llm=fake_models.WordModel(),
+        max_token_limit=4,
+        retriever=slow.as_retriever(),
+        chat_memory=stored(),
+    )
+    talk(memory, 1)
+    saving = threading.Thread(target=talk, args=(memory, 2))
+    saving.start()
+    started.wait()
+    memory.clear()
+    saving.join()
+    assert slow.texts == []
+
+
+def test_equal_sessions_of_two_stores_do_not_wait_for_each_other(vectors):
+    class Waiting(Vectors):
+        def add_texts(self, texts, metadatas=None, *, ids=None, **kwargs):
+            started.set()
+            done.wait(10)
+            return super().add_texts(texts, metadatas, ids=ids)
+
+    def memory_of(vectors):
+        return ConversationVectorStoreTokenBufferMemory(
+            llm=fake_models.WordModel(),
+            max_token_limit=0,
+            retriever=vectors.as_retriever(),
+            chat_memory=stored(InMemoryStore()),
+        )
+
+    started, done = threading.Event(), threading.Event()
+    waiting = threading.Thread(target=talk, args=(memory_of(Waiting()), 1))
+    waiting.start()
+    started.wait()
+    before = time.monotonic()
+    talk(memory_of(vectors), 1)
+    took = time.monotonic() - before
+    done.set()
+    waiting.join()
+    assert took < 5
+    assert moved(vectors) == [turn(1)]
 
 
 # --- odd histories ----------------------------------------------------------------
@@ -612,6 +778,16 @@ def test_the_history_of_a_store_brings_it_along(make, store):
     assert "question red" in loaded(memory, "red")[0].content
 
 
+def test_a_configured_block_counts_when_it_has_ended(make, store):
+    with configured(store=store):
+        memory = make(retriever=None, session_id="a", return_messages=True)
+        other = make(retriever=None, chat_memory=StoreChatMessageHistory("b"))
+    talk(memory, "red", "blue")
+    assert "question red" in loaded(memory, "red")[0].content
+    talk(other, "red", "blue")
+    assert other.memory_retriever.base_store is store
+
+
 def test_a_store_without_an_index_is_refused(make):
     memory = make(retriever=None, store=InMemoryStore(), session_id="a")
     with pytest.raises(IndexRequired):
@@ -631,13 +807,19 @@ def test_it_round_trips(make, vectors):
     memory = make()
     talk(memory, 1, 2)
     data = json.loads(json.dumps(memory.to_dict()))
-    assert data["needs"] == ["llm", "retriever", "writer"]
+    assert data["needs"] == ["llm", "retriever"]
     again = ConversationVectorStoreTokenBufferMemory.from_dict(
         data, llm=fake_models.WordModel(), retriever=vectors.as_retriever()
     )
     talk(again, 3)
     assert moved(vectors) == [turn(1), turn(2)]
     assert loaded(again).endswith("\nHuman: question 3\nAI: answer 3")
+
+
+def test_a_counter_is_needed_again(make):
+    data = json.loads(json.dumps(make(token_counter=len).to_dict()))
+    assert "token_counter" in data["needs"]
+    assert "token_counter" not in data["settings"]
 
 
 def test_copies_do_not_share_what_moved(vectors):

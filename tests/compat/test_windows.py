@@ -1,7 +1,7 @@
 """Which messages are kept: whole turns, whole tool exchanges, within a limit."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import (
     AIMessage,
@@ -84,6 +84,7 @@ def words(messages):
     return sum(len(str(m.content).split()) for m in messages)
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 8), max_size=40), st.integers(-1, 60))
 def test_as_few_as_possible_are_dropped(sizes, limit):
     messages = [human(" ".join("w" * size)) for size in sizes]
@@ -112,6 +113,7 @@ def test_what_is_left_does_not_begin_with_a_result():
     assert shape(fit(messages, 2, words)) == ["ai:dry"]
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_no_window_and_no_limit_leaves_a_result_without_its_call(data):
     messages = []

@@ -106,7 +106,7 @@ def write_memories(path):
     )
 
     store = open_store(f"sqlite:///{path}")
-    ana = {"store": store, "session_id": "ana@example.com"}
+    ana = {"store": store, "session_id": "ana_example"}
     memory = ConversationBufferMemory(**ana)
     for number in range(8):
         memory.save_context({"input": human(number)}, {"output": f"reply {number}"})
@@ -133,7 +133,7 @@ def write_memories(path):
     records = entities.entity_store.repository
     records.put("entity", {"name": "Ana", "summary": "Ana has a sister."})
     records.put("entity", {"name": "Oslo", "summary": "Oslo is far away."})
-    value = store.get(("memory_store", "ana@example~2ecom", "entities"), "New York")
+    value = store.get(("memory_store", "ana_example", "entities"), "New York")
     value.value["meta"]["aliases"] = ["the Big Apple"]
     store.put(value.namespace, value.key, value.value)
 
@@ -163,10 +163,18 @@ def without_holdover(monkeypatch):
     return block
 
 
+def migrate_example(path):
+    """What the quickstart leaves."""
+    from holdover.migrate.run import migrate
+
+    old = ROOT / "examples" / "old_app" / "entities.db"
+    assert migrate(str(old), f"sqlite:///{path}").exit_code == 0
+
+
 @pytest.fixture
-def page(tmp_path, monkeypatch, without_holdover):
+def page(tmp_path, monkeypatch, without_holdover, request):
     """Run the page's sections in order; give each one's variables and questions."""
-    write_memories(tmp_path / "memory.db")
+    getattr(request, "param", write_memories)(tmp_path / "memory.db")
     monkeypatch.chdir(tmp_path)
     model = Model(calls=CALLS)
     monkeypatch.setattr("langchain.chat_models.init_chat_model", lambda name: model)
@@ -198,6 +206,14 @@ def test_the_page_runs_without_us(page):
         check(page[name])
 
 
+@pytest.mark.parametrize("page", [migrate_example], indirect=True)
+def test_the_page_runs_on_what_the_quickstart_leaves(page):
+    found = "New York is where Ana's sister moved in 2021."
+    assert page["Reading"].item.value["content"]["summary"] == found
+    (asked,) = page["Entities"].asked
+    assert f"New York: {found}" in asked[0].text
+
+
 def reading(section):
     assert section.item.value["content"]["summary"] == (
         "New York is where Ana's sister lives."
@@ -212,7 +228,7 @@ def whole_conversations(section):
     assert texts(asked) == [*said, "What did I ask first?"]
     assert section.reply["messages"][-1].text == "Answer 1"
     # Once more is not twice.
-    section.seed(section.agent, "ana@example.com", section.messages_of(*section.ana))
+    section.seed(section.agent, "ana_example", section.messages_of(*section.ana))
     values = section.agent.get_state(section.config).values
     assert len(values["messages"]) == 18
     # Not even where both found no thread.
@@ -279,7 +295,7 @@ def entities(section):
     assert "Oslo" not in asked[0].text
     assert section.reply["messages"][-1].type == "ai"
 
-    agent, ana = section.agent, section.Session("ana@example.com")
+    agent, ana = section.agent, section.Session("ana_example")
     by_alias = {"messages": "How is the big apple?"}
     agent.invoke(by_alias, {"configurable": {"thread_id": "alias"}}, context=ana)
     assert "Ana's sister lives" in section.model.asked[-1][0].text
@@ -399,7 +415,7 @@ from test_after import Meaning
 from holdover.compat import VectorStoreRetrieverMemory
 memory = VectorStoreRetrieverMemory(
     store={postgres_url!r},
-    session_id="ana@example.com",
+    session_id="ana_example",
     index={{"dims": 1536, "embed": Meaning()}},
 )
 for said in ("I liked the ferry to Oslo", "Lemon cake, please", "It will rain"):
@@ -411,7 +427,7 @@ for said in ("I liked the ferry to Oslo", "Lemon cake, please", "It will rain"):
     code = code.replace("postgresql://localhost/app", postgres_url)
     code += (
         "    kept = agent.invoke({'messages': 'Keep it'},"
-        " context=Session('ana@example.com'))\n"
+        " context=Session('ana_example'))\n"
         "    trains = vectors.search((*ana, 'turns'), query='train', limit=1)\n"
     )
     exec(compile(code, BY_MEANING, "exec"), variables)

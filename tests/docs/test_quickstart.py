@@ -16,9 +16,11 @@ def test_blocks_run_in_order(tmp_path):
     tools = Path(sys.executable).parent
     environment = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
     said = []
-    for language, code in BLOCK.findall(
+    (_, install), *rest = BLOCK.findall(
         (ROOT / "docs/quickstart.md").read_text("utf-8")
-    ):
+    )
+    assert "pip install ." in install  # as in the README, where it is tried
+    for language, code in rest:
         command = ["bash", "-euc"] if language == "sh" else [sys.executable, "-c"]
         done = subprocess.run(
             [*command, code],
@@ -32,11 +34,11 @@ def test_blocks_run_in_order(tmp_path):
         )
         assert done.returncode == 0, f"{code}\n{done.stdout}\n{done.stderr}"
         said.append(done.stdout)
-    scanned, moved, looked, read, kept, undone = said
+    scanned, moved, looked, read, beside, kept, undone = said
     assert "41" in scanned
     assert "41 of 41" in moved
     assert "41 of 41" in looked
     assert "New York is where Ana's sister moved in 2021." in read
     assert len(read.splitlines()) == 13
-    assert kept == "New York is where Ana's sister moved in 2021.\n"
+    assert beside == kept == "New York is where Ana's sister moved in 2021.\n"
     assert "41" in undone

@@ -21,6 +21,7 @@ from moving import (
     write_old_file,
 )
 
+from holdover.migrate import cli
 from holdover.migrate.cli import app
 
 COMMANDS = ["scan", "migrate", "verify", "status", "rollback", "probe", "sweep"]
@@ -173,6 +174,70 @@ def test_a_wrong_option_writes_nothing(command, source, target, words):
     assert "Traceback" not in shown.output
     assert words[0] in shown.stderr or words[1] in shown.stderr
     assert rows_of(target) == {}
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("postgres//u:s3cret@h/db", "Write postgresql://USER"),
+        ("postgresql:/u:s3cret@h/db", "Write postgresql://USER"),
+        ("u:s3cret@h:5432/db", "Write postgresql://USER"),
+        ("redis:u:s3cret@h:6379", "Write redis://USER"),
+        ("sqlite://u:s3cret@h/db", "Write sqlite:///"),
+        ("/u:s3cret@h/db", "does not exist"),
+        ("sqlite:///u:s3cret@h/db", "does not exist"),
+        ("", "is empty"),
+        ("env:EMPTY_ADDRESS", "is empty"),
+    ],
+)
+def test_a_mistyped_address_keeps_its_password(
+    command, source, target, folder, monkeypatch, address, told
+):
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("EMPTY_ADDRESS", "")
+    for words in (
+        ["migrate", source, address],
+        ["migrate", address, target],
+        ["scan", address],
+        ["status", address],
+        ["rollback", address],
+        ["probe", address],
+    ):
+        shown = command(*words)
+        assert shown.exit_code == 2, words
+        assert told in shown.stderr
+        assert "s3cret" not in shown.output
+    assert rows_of(target) == {}
+
+
+@pytest.mark.parametrize(
+    "address", ["postgresql+psycopg2://u:s3cret@h/db", "sqlite+aiosqlite:///s.db"]
+)
+def test_an_address_with_a_driver_is_refused_with_the_right_form(
+    command, source, address
+):
+    shown = command("migrate", source, address)
+    assert shown.exit_code == 2
+    assert "Leave it out" in shown.stderr
+    assert "s3cret" not in shown.output
+
+
+def test_rollback_of_nothing_says_what_is_missing(command, source, target, folder):
+    shown = command("rollback", f"sqlite:///{folder / 'nothing.db'}")
+    assert shown.exit_code == 2
+    assert "holds no store" in shown.stderr
+    assert not (folder / "nothing.db").exists()
+    command("migrate", source, target, "--setup-only")
+    shown = command("rollback", target)
+    assert shown.exit_code == 2
+    assert "records no run, so" in shown.stderr
+
+
+def test_a_session_that_reads_like_a_login_stays_in_the_command(monkeypatch):
+    words = ["holdover", "migrate", "old.db", "redis://:s3cret@h", "--session", "a:b@c"]
+    monkeypatch.setattr("sys.argv", words)
+    kept = cli._command_line("old.db", "redis://:s3cret@h")
+    assert kept == "holdover migrate old.db 'redis://:***@h' --session a:b@c"
 
 
 def test_setup_only_makes_the_tables(command, source, target):

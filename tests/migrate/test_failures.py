@@ -80,7 +80,7 @@ def test_an_empty_variable(folder, sqlite_target, source):
     for words in (["env:EMPTY", sqlite_target], [source, "env:EMPTY"]):
         done = run_cli("migrate", *words, cwd=folder, env={"EMPTY": ""})
         assert done.returncode == 2
-        assert "EMPTY is not set" in one_sentence(done)
+        assert "EMPTY is empty" in one_sentence(done)
 
 
 def test_a_redis_that_is_down(folder, sqlite_target):

@@ -836,6 +836,35 @@ SECTIONS = (
                 way="async",
                 like="what falls out is searched",
             ),
+            Difference(
+                "ConversationVectorStoreTokenBufferMemory",
+                "histories of two sessions",
+                [
+                    "<NOW/00> said to ana AI: <NOW/00> nice",
+                    "<NOW/00> said to bea AI: <NOW/00> nice",
+                ],
+                ["<NOW/00> said to bea AI: <NOW/00> nice"],
+                "Where the history has a session, or the memory one or a scope, only its own turns are found in a shared vector store",
+                shown=("turns of both are found", "each finds its own"),
+            ),
+            Difference(
+                "ConversationVectorStoreTokenBufferMemory",
+                "cleared when turns of a session are embedded",
+                [
+                    "Human: <NOW/00> said to ana AI: <NOW/00> nice",
+                    "Human: <NOW/00> said to bea AI: <NOW/00> nice",
+                    "of somebody else",
+                ],
+                [
+                    "Human: <NOW/00> said to ana AI: <NOW/00> nice",
+                    "of somebody else",
+                ],
+                "`clear` removes the messages of the session and what was made of them; without a session or scope the embedded turns stay, as in classic",
+                shown=(
+                    "the embedded turns stay, and are found again",
+                    "those of the session are removed, too",
+                ),
+            ),
         ),
     ),
     Section(
@@ -2019,6 +2048,16 @@ SECTIONS = (
                 [("human", "hello")],
                 "The argument of old releases, which the class's own documentation still shows",
                 shown=("raises `TypeError`", "kept and found"),
+                lane="current",
+            ),
+            Difference(
+                "SQLChatMessageHistory",
+                "a table of its own",
+                Raises(name="AssertionError"),
+                ([("human", "hello")], []),
+                "The second argument was an address in langchain 0.3, and is the table since; ours takes either",
+                lane="legacy",
+                shown=("raises `AssertionError`", "kept in that table"),
             ),
             Difference(
                 "SQLChatMessageHistory",

@@ -26,7 +26,7 @@ NOT_CALLED = {
         "set",
     },
     # Of the SQL table, not of the history.
-    "SQLChatMessageHistory": {"aadd_message"},
+    "SQLChatMessageHistory": {"aadd_message", "Session"},
 }
 #: Arguments whose values only servers of their own would show.
 NOT_NAMED = {"RedisEntityStore": {"redis_client"}}

@@ -209,8 +209,11 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _FORWARDED:
-        histories = importlib.import_module(f"{__name__}.chat_message_histories")
-        value = getattr(histories, name)
+        from holdover.compat.chat_message_histories.forwarded import (  # noqa: PLC0415
+            forwarded,
+        )
+
+        value = forwarded(name)
     elif name in _MODULES:
         module = importlib.import_module(f"{__name__}.{_MODULES[name]}")
         value = getattr(module, name)

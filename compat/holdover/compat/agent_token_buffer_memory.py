@@ -15,7 +15,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from holdover.compat.both_ways import arun, run
+from holdover.compat.both_ways import Operation, arun, run
 from holdover.compat.messages import as_messages, json_text
 from holdover.compat.notices import warn_once
 from holdover.compat.token_buffer import ConversationTokenBufferMemory
@@ -48,6 +48,12 @@ class AgentTokenBufferMemory(ConversationTokenBufferMemory):
     async def abuffer(self) -> list[BaseMessage]:
         """See `buffer`."""
         return await arun(self._kept())
+
+    def _load(self) -> Operation[dict[str, Any]]:
+        messages = self.return_messages
+        return {
+            self.memory_key: (yield from self._kept() if messages else self._as_str())
+        }
 
     def _turn(
         self, inputs: dict[str, Any], outputs: dict[str, Any]

@@ -11,6 +11,7 @@ import logging
 import os
 import threading
 import time
+import traceback
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -91,10 +92,13 @@ class Worker:
         return done
 
     def keep_error(self, key: Key, error: BaseException) -> None:
-        """Keep the first error of a key until somebody takes it."""
+        """Keep the first error of a key until somebody takes it; of old ones, none."""
+        # Its frames would keep every object in them alive.
+        error.__traceback__ = error.__context__ = error.__cause__ = None
         with self._changed:
-            if key not in self._errors and len(self._errors) < _MOST_ERRORS:
-                self._errors[key] = error
+            self._errors.setdefault(key, error)
+            if len(self._errors) > _MOST_ERRORS:
+                del self._errors[next(iter(self._errors))]
 
     def take_error(self, key: Key) -> BaseException | None:
         """The first error of a key; it is given once."""
@@ -194,10 +198,20 @@ class Worker:
     def _carry_out(self, key: Key, task: _Task) -> Outcome:
         try:
             return task.work()
-        except BaseException as error:
-            logger.warning("Work behind a reply failed.", exc_info=error)
+        except BaseException as error:  # noqa: BLE001 - of a store; kept for `flush`
+            log_failure(error)
             self.keep_error(key, error)
             return Outcome()
+
+
+def log_failure(error: BaseException) -> None:
+    """Say what failed and where, but not with what words: they may hold content."""
+    where = traceback.extract_tb(error.__traceback__)[-1:]
+    logger.warning(
+        "Work behind a reply failed: %s%s.",
+        type(error).__name__,
+        "".join(f" in {frame.filename}:{frame.lineno}" for frame in where),
+    )
 
 
 def _end(done: Future[None]) -> None:

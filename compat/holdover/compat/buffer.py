@@ -6,7 +6,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from holdover.compat.both_ways import Do, Operation, arun, run
+from holdover.compat.both_ways import Do, Operation, arun, run, twins
 from holdover.compat.chat_memory import BaseChatMemory
 from holdover.compat.messages import render
 from holdover.compat.notices import warn_once
@@ -48,12 +48,9 @@ class BufferMemory(BaseChatMemory):
         messages = yield from self._kept()
         return self._buffer_as_str(messages)
 
-    def _buffer(self) -> Operation[Any]:
-        messages = self.return_messages
-        return (yield from self._kept() if messages else self._as_str())
-
     def _load(self) -> Operation[dict[str, Any]]:
-        buffer = yield from self._buffer()
+        # By the public names: a subclass may have replaced any of them.
+        buffer = yield twins(self, "buffer", "abuffer")
         # What a chain is given does not grow while it runs.
         return {self.memory_key: buffer[:] if isinstance(buffer, list) else buffer}
 
@@ -63,11 +60,12 @@ class BufferMemory(BaseChatMemory):
     @property
     def buffer(self) -> Any:
         """What `load_memory_variables` gives: messages or text."""
-        return run(self._buffer())
+        return self.buffer_as_messages if self.return_messages else self.buffer_as_str
 
     async def abuffer(self) -> Any:
         """See `buffer`."""
-        return await arun(self._buffer())
+        name = "buffer_as_messages" if self.return_messages else "buffer_as_str"
+        return await twins(self, name, f"a{name}").acall()
 
     @property
     def buffer_as_str(self) -> str:

@@ -159,6 +159,7 @@ def _each(steps: list[Do]) -> Operation[None]:
             if first is None:
                 first = error
             else:
-                first.add_note(f"Another memory failed, too: {error!r}")
+                # Never what it says: that may be anything the user told the model.
+                first.add_note(f"Another memory failed, too: {type(error).__name__}")
     if first is not None:
         raise first

@@ -32,6 +32,17 @@ class Configuration:
     scope: tuple[str, ...] = ()
     redact: Redactor | None = None
 
+    def __repr__(self) -> str:
+        """Show an address without its password."""
+        from holdover.compat.stores.address import redact_url  # noqa: PLC0415
+
+        store = self.store
+        shown = redact_url(store) if isinstance(store, str) else store
+        return (
+            f"Configuration(store={shown!r}, scope={self.scope!r}, "
+            f"redact={self.redact!r})"
+        )
+
     def opened(self) -> BaseStore | None:
         """The configured store, opened once if it was given as an address."""
         if isinstance(self.store, str):
@@ -65,6 +76,10 @@ def configure(
         scope: Outermost labels, which every object's own `(root, session)` follow.
         redact: Called with a kind and a content before every write; what it
             returns is written.
+
+    Raises:
+        TypeError: `store` is neither.
+        AddressError: It is an empty address.
     """
     global _default  # noqa: PLW0603 - one default for the process is its purpose
     _default = _changed(_default, store, scope, redact)
@@ -86,7 +101,9 @@ def _changed(
     before: Configuration, store: Any, scope: Any, redact: Any
 ) -> Configuration:
     if store is not _UNSET:
-        before = replace(before, store=store)
+        from holdover.compat.stores.choosing import given_store  # noqa: PLC0415
+
+        before = replace(before, store=given_store(store))
     if scope is not _UNSET:
         before = replace(before, scope=tuple(Scope.of(scope)) if scope else ())
     if redact is not _UNSET:

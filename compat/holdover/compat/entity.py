@@ -15,7 +15,7 @@ from holdover.compat.entities.extraction import parse_entities
 from holdover.compat.entities.flushing import EntityFlushing, log_failure
 from holdover.compat.entities.naming import meaning_of
 from holdover.compat.entities.state import Found, assigned
-from holdover.compat.entities.summaries import Mention, summarise
+from holdover.compat.entities.summaries import Mention, Overtaken, summarise
 from holdover.compat.entities.turn import Turn
 from holdover.compat.entity_stores import InMemoryEntityStore, SQLiteEntityStore
 from holdover.compat.messages import as_text, render
@@ -161,7 +161,15 @@ class ConversationEntityMemory(EntityFlushing):
                 Mention(name, turn.text, turn.history, meaning.said.get(name, ()))
                 for name in meaning.summaries
             ]
-            failed = yield from summarise(mentions, self._asking(), entities)
+            cleared = self._state.cleared
+            failed = yield from summarise(
+                mentions,
+                self._asking(),
+                entities,
+                lambda: self._is_still_there(cleared),
+            )
+        except Overtaken:
+            return  # nothing is learnt of a conversation that was cleared
         finally:
             if entered:
                 gate.leave()
@@ -169,6 +177,12 @@ class ConversationEntityMemory(EntityFlushing):
             log_failure(error)
         for error in failed.values():
             raise error
+
+    def _is_still_there(self, cleared: int) -> Operation[bool]:
+        """Whether nobody cleared the conversation while the model was asked."""
+        if self._state.cleared != cleared:
+            return False
+        return bool((yield from self._newest(1)))
 
     def aliases(self) -> dict[str, list[str]]:
         """What else each entity is called."""

@@ -25,6 +25,7 @@ from pydantic import (
 )
 
 from holdover.compat.base import BaseEntityStore
+from holdover.compat.both_ways import arun
 from holdover.compat.journal import DEFAULT_HISTORY, History
 from holdover.compat.legacy.sqlite import LegacySqliteTable
 from holdover.compat.notices import log_once, warn_of, warn_once
@@ -98,11 +99,18 @@ class StoreEntityStore(BaseEntityStore):
         return self._records()
 
     def _records(self) -> Repository:
+        return self._settled().repository
+
+    async def _arecords(self) -> Repository:
+        """The same; a store that has to be opened is opened in a thread."""
+        return await arun(self._settled().opened())
+
+    def _settled(self) -> Place:
         place = self._place
         if not place.is_open:
             # What an attribute says by now, not what the constructor was given.
             place.root, place.session = self._own_scope()
-        return place.repository
+        return place
 
     def _let_go(self) -> None:
         """Let the next use open the store anew."""
@@ -164,26 +172,26 @@ class StoreEntityStore(BaseEntityStore):
 
     async def aget(self, key: str, default: str | None = None) -> str | None:
         """See `get`."""
-        records, recall = self._records(), self._recall()
+        records, recall = await self._arecords(), self._recall()
         record = await records.aget(_ENTITY, _name(key), recall=recall)
         return default if record is None else record.text
 
     async def aset(self, key: str, value: str | None) -> None:
         """See `set`."""
         lifetime = self._lifetime()
-        await self._records().aput(_ENTITY, _content(key, value), ttl=lifetime)
+        await (await self._arecords()).aput(_ENTITY, _content(key, value), ttl=lifetime)
 
     async def adelete(self, key: str) -> None:
         """See `delete`."""
-        await self._records().adelete(_ENTITY, _name(key))
+        await (await self._arecords()).adelete(_ENTITY, _name(key))
 
     async def aexists(self, key: str) -> bool:
         """See `exists`."""
-        return await self._records().aexists(_ENTITY, _name(key))
+        return await (await self._arecords()).aexists(_ENTITY, _name(key))
 
     async def aclear(self) -> None:
         """See `clear`."""
-        await self._records().aclear(_ENTITY)
+        await (await self._arecords()).aclear(_ENTITY)
 
 
 _AsDict = PlainSerializer(dict, return_type=dict)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
-from holdover.compat import records
-from holdover.compat.both_ways import Do, Operation, arun, run
+from holdover.compat import facts, records
+from holdover.compat.both_ways import Operation, arun, run
 from holdover.compat.edges import edges_of, reached, sorted_by
 from holdover.compat.place import Place
 from holdover.compat.repository import Repository
@@ -14,7 +14,17 @@ from holdover.compat.triples import KnowledgeTriple
 
 __all__ = ["EntityGraph"]
 
-_KIND = "triple"
+
+class Since(NamedTuple):
+    """A moment; with it, facts are added unless all were removed after it.
+
+    Attributes:
+        held: What the object itself held then: what is added there is gone with it.
+        clearing: Which clearing of the stored facts was the last one.
+    """
+
+    held: dict[KnowledgeTriple, None]
+    clearing: Any
 
 
 class EntityGraph:
@@ -63,7 +73,7 @@ class EntityGraph:
         if self._place is not None:
             raise ValueError("This graph is kept in another place.")
         self._given = [*self._triples, *self._given]
-        self._triples = {}
+        self._triples.clear()
         self._place = place
 
     def get_triples(self) -> list[tuple[str, str, str]]:
@@ -166,24 +176,24 @@ class EntityGraph:
     def all(self) -> Operation[list[KnowledgeTriple]]:
         """The triples, in the order in which they came in."""
         yield from self._take_over()
-        stored = self._stored()
+        stored = yield from self._stored()
         if stored is None:
             return list(self._triples)
-        found: list[tuple[str, KnowledgeTriple]] = []
-        after: str | None = None
-        while page := (yield _page(stored, after)):
-            for record in page:
-                triple = _triple_of(record)
-                if triple is not None:
-                    found.append((record.revision or "", triple))
-            after = page[-1].key
-        # Items are in the order of their hashes, revisions in that of their making.
-        return [triple for _, triple in sorted(found, key=lambda one: one[0])]
+        return (yield from facts.read(stored))
 
-    def adding(self, triples: Iterable[tuple[str, str, str]]) -> Operation[None]:
-        """Add facts together."""
+    def since(self) -> Operation[Since]:
+        """This moment, for `adding` facts that take a while to be found."""
+        held, stored = self._triples, (yield from self._stored())
+        if stored is None:
+            return Since(held, None)
+        return Since(held, (yield facts.last_clearing(stored)))
+
+    def adding(
+        self, triples: Iterable[tuple[str, str, str]], since: Since | None = None
+    ) -> Operation[None]:
+        """Add facts together; none where everything was removed `since`."""
         yield from self._take_over()
-        yield from self._put([KnowledgeTriple(*one) for one in triples])
+        yield from self._put([KnowledgeTriple(*one) for one in triples], since)
 
     def knowing(
         self, entities: Sequence[str], depth: int = 1
@@ -205,11 +215,12 @@ class EntityGraph:
     def clearing(self) -> Operation[None]:
         """Remove everything."""
         self._given, self._source = [], None
-        self._triples.clear()
+        # Another one: what is still added to the old one is not here.
+        self._triples = {}
         self._nodes.clear()
-        stored = self._stored()
+        stored = yield from self._stored()
         if stored is not None:
-            yield Do(lambda: stored.clear(_KIND), lambda: stored.aclear(_KIND))
+            yield facts.clear(stored)
 
     def _listed(self) -> Operation[list[tuple[str, str, str]]]:
         triples = yield from self.all()
@@ -225,64 +236,42 @@ class EntityGraph:
         yield from self._take_over()
         there = set((yield from self.all()))
         gone = [triple for triple in triples if triple in there]
-        stored = self._stored()
+        stored = yield from self._stored()
         for triple in gone:
             self._nodes.update({triple.subject: None, triple.object_: None})
             self._triples.pop(triple, None)
-            if stored is not None:
-                key = records.key_of(_KIND, _content(triple))
-                yield Do(
-                    lambda k=key: stored.delete(_KIND, k),  # type: ignore[misc]
-                    lambda k=key: stored.adelete(_KIND, k),  # type: ignore[misc]
-                )
+        if stored is not None:
+            yield from facts.remove(stored, gone)
 
     def _take_over(self) -> Operation[None]:
         """Add what it was given to begin with, once."""
+        if not self._given and self._source is None:
+            return
+        since = yield from self.since()
         source, self._source = self._source, None
         given, self._given = self._given, []
-        if source is not None:
-            given += [KnowledgeTriple(s, how, o) for s, o, how in source.get_triples()]
         try:
-            yield from self._put(given)
+            if source is not None:
+                found = source.get_triples()
+                given = [*given, *(KnowledgeTriple(s, how, o) for s, o, how in found)]
+                source = None
+            yield from self._put(given, since)
         except BaseException:
-            self._given = [*given, *self._given]
+            if self._triples is since.held:
+                self._given, self._source = [*given, *self._given], source
             raise
 
-    def _put(self, triples: Sequence[KnowledgeTriple]) -> Operation[None]:
-        stored = self._stored()
+    def _put(
+        self, triples: Sequence[KnowledgeTriple], since: Since | None = None
+    ) -> Operation[None]:
+        stored = yield from self._stored()
         if stored is None:
-            self._triples.update(dict.fromkeys(triples))
-        elif triples:
-            contents = list(map(_content, triples))
-            yield Do(
-                lambda: stored.put_many(_KIND, contents),
-                lambda: stored.aput_many(_KIND, contents),
-            )
+            held = self._triples if since is None else since.held
+            held.update(dict.fromkeys(triples))
+        else:
+            clearing = facts.ANY_TIME if since is None else since.clearing
+            yield from facts.add(stored, triples, clearing)
 
-    def _stored(self) -> Repository | None:
-        return None if self._place is None else self._place.repository
-
-
-def _page(stored: Repository, after: str | None) -> Do:
-    return Do(
-        lambda: stored.page(_KIND, after=after),
-        lambda: stored.apage(_KIND, after=after),
-    )
-
-
-def _content(triple: KnowledgeTriple) -> dict[str, str]:
-    subject, predicate, object_ = triple
-    text = f"{subject} {predicate} {object_}"
-    return {
-        "subject": subject,
-        "predicate": predicate,
-        "object": object_,
-        "text": text,
-    }
-
-
-def _triple_of(record: records.Record) -> KnowledgeTriple | None:
-    parts = [record.content.get(name) for name in ("subject", "predicate", "object")]
-    if not all(isinstance(part, str) for part in parts):
-        return None
-    return KnowledgeTriple(*parts)  # type: ignore[arg-type]
+    def _stored(self) -> Operation[Repository | None]:
+        """Its records, if it has a place for them."""
+        return None if self._place is None else (yield from self._place.opened())

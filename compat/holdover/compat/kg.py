@@ -50,7 +50,7 @@ def _dump_graph(graph: EntityGraph) -> dict[str, Any]:
 Graph = Annotated[
     EntityGraph,
     PlainValidator(_read_graph),
-    PlainSerializer(_dump_graph, when_used="json"),
+    PlainSerializer(_dump_graph, return_type=dict, when_used="json"),
 ]
 
 
@@ -180,18 +180,23 @@ class ConversationKGMemory(BaseChatMemory):
     def _save(
         self, inputs: dict[str, Any], outputs: dict[str, Any]
     ) -> Operation[list[BaseMessage]]:
+        # Whoever clears the session while the model is asked, clears this turn, too.
+        graph = self._graph()
+        since = yield from graph.since()
         turn = yield from super()._save(inputs, outputs)
         line = as_text(self._said(inputs))
         triples = yield Do(
             lambda: self.get_knowledge_triplets(line),
             lambda: self.aget_knowledge_triplets(line),
         )
-        yield from self._graph().adding(triples)
+        yield from graph.adding(triples, since)
         return turn
 
     def _clear(self) -> Operation[None]:
-        yield from self._graph().clearing()
+        graph = self._graph()
+        # The facts last: a turn that is saved in between keeps its messages only.
         yield from super()._clear()
+        yield from graph.clearing()
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """Give the facts about the entities in the input."""

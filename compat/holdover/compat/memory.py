@@ -79,7 +79,12 @@ class StoreMemory(BaseMemory):
         Models, prompts and retrievers are not in it; their names are listed under
         `needs`, to be given to `from_dict` again.
         """
-        live = [name for name in self._live_fields if name in type(self).model_fields]
+        known = type(self).model_fields
+        live = [
+            name
+            for name in self._live_fields
+            if name in known and getattr(self, name) is not None
+        ]
         settings = self.model_dump(mode="json", exclude={*live, *self._state_fields})
         place = self._place
         return {
@@ -87,6 +92,7 @@ class StoreMemory(BaseMemory):
             "class": type(self).__name__,
             "settings": settings,
             "session_id": place.session,
+            "scope": place.given_scope,
             "needs": live,
             "state": self._dump_state(),
         }
@@ -112,6 +118,8 @@ class StoreMemory(BaseMemory):
                 "This was written by a newer Holdover; upgrade to read it."
             )
         settings = {**data["settings"], "session_id": data.get("session_id")}
+        if scope := data.get("scope"):
+            settings["scope"] = tuple(scope)
         memory = cls(**{**settings, **arguments})
         memory._load_state(data["state"])
         return memory

@@ -60,6 +60,11 @@ class MessageKeys:
         self._lock = threading.Lock()
         self._last = -1
 
+    @property
+    def began(self) -> bool:
+        """Whether it has made or seen a key."""
+        return self._last >= 0
+
     def make(self, number: int) -> list[str]:
         """Keys for the messages of one call: adjacent, in order."""
         tail = secrets.randbits(_START_BITS)

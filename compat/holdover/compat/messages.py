@@ -25,6 +25,15 @@ from pydantic import BaseModel
 _OTHER_ROLES = ("System", "Function", "Tool")
 _LINE_ENDS = r"(?:\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])"
 _HASH_DIGITS = 32
+#: The content blocks of LangChain and of the providers.
+_BLOCKS = frozenset(
+    """
+    text text-plain image image_file audio input_audio video file document media
+    reasoning thinking redacted_thinking tool_use tool_result tool_call
+    server_tool_call server_tool_result function_call refusal citation
+    non_standard input_text input_image input_file output_text
+    """.split()  # noqa: SIM905 - a list to be read
+)
 
 
 def as_messages(value: Any, kind: type[BaseMessage]) -> list[BaseMessage]:
@@ -38,7 +47,7 @@ def as_messages(value: Any, kind: type[BaseMessage]) -> list[BaseMessage]:
         return [value]
     if isinstance(value, PromptValue):
         return value.to_messages()
-    if value == []:
+    if isinstance(value, list) and not value:
         return [kind(content=[])]
     if isinstance(value, list | tuple) and value:
         if all(isinstance(one, BaseMessage) for one in value):
@@ -120,9 +129,10 @@ def message_hash(message: BaseMessage) -> str:
 
 
 def _is_block(value: Any) -> bool:
-    return isinstance(value, str) or (
-        isinstance(value, Mapping) and isinstance(value.get("type"), str)
-    )
+    """Whether it is a part of a message's content, and not data that has a type."""
+    if isinstance(value, Mapping):
+        return str(value.get("type")).removesuffix("_url") in _BLOCKS
+    return isinstance(value, str)
 
 
 def _is_role_and_content(value: Any) -> bool:
@@ -159,7 +169,10 @@ def _block_text(block: Any) -> str:
 
 def _imitations(human_prefix: str, ai_prefix: str) -> re.Pattern[str]:
     roles = "|".join(map(re.escape, (human_prefix, ai_prefix, *_OTHER_ROLES)))
-    return re.compile(rf"{_LINE_ENDS}(?=[^\S\n]*(?:{roles})\s*:)", re.IGNORECASE)
+    # Bounded: what somebody types must not cost more than its length.
+    return re.compile(
+        rf"{_LINE_ENDS}(?=[ \t\xa0\u3000]{{0,16}}(?:{roles})\s{{0,16}}:)", re.IGNORECASE
+    )
 
 
 def _spoken(message: BaseMessage) -> str:

@@ -188,7 +188,8 @@ class Pending(Aliasing):
             if not works:
                 return []
             first = works[0]
-            if _is_held(first.value, owner):
+            # Not only the first: it may have come after the one with the lease.
+            if any(_is_held(work.value, owner) for work in works):
                 return None
             value = _leased(first.value, owner, lease)
             put = self._backend.put_op(self._waiting(), first.key, value)

@@ -6,17 +6,24 @@ one opens no connection.
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import os
 import threading
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
+from holdover.compat.both_ways import Do, Operation
 from holdover.compat.configuration import configuration, in_context
+from holdover.compat.errors import InvalidScope
 from holdover.compat.journal import DEFAULT_HISTORY, History
+from holdover.compat.notices import warn_once
 from holdover.compat.repository import LegacyPlace, Repository
 from holdover.compat.scope import DEFAULT_ROOT, DEFAULT_SESSION, Scope
+from holdover.compat.stores import opening
+from holdover.compat.stores.choosing import given_store
 
 if TYPE_CHECKING:
     from langgraph.store.base import BaseStore
@@ -31,11 +38,19 @@ def _after_fork() -> None:
     """Let go of stores that were opened by address: the connection is the parent's."""
     global _making  # noqa: PLW0603 - another thread may have held it
     _making = threading.RLock()
-    from holdover.compat.stores.opening import is_inherited  # noqa: PLC0415
-
     for place in list(_places):
-        if place.reopens_after_fork or place.uses(is_inherited):
+        if place.reopens_after_fork or place.uses(opening.is_inherited):
             place.let_go()
+
+
+def _let_go_of(stores: list[BaseStore]) -> None:
+    """Let go of stores that are closed, or whose file is gone."""
+    for place in list(_places):
+        if place.uses(lambda store: any(store is one for one in stores)):
+            place.let_go()
+
+
+opening.when_gone(_let_go_of)
 
 
 if hasattr(os, "register_at_fork"):
@@ -45,6 +60,22 @@ if hasattr(os, "register_at_fork"):
 def reads_legacy(legacy: str) -> bool:
     """Whether old places are looked at: the argument, else `HOLDOVER_LEGACY`."""
     return (legacy or os.environ.get("HOLDOVER_LEGACY", "")).strip().lower() != "off"
+
+
+def session_name(session: Any) -> str | None:
+    """A session as text; databases give their ids as numbers or UUIDs.
+
+    Raises:
+        InvalidScope: It is none of these.
+    """
+    if session is None or isinstance(session, str):
+        return session
+    if isinstance(session, int | UUID) and not isinstance(session, bool):
+        return str(session)
+    raise InvalidScope(
+        f"A session_id must be a string, not {type(session).__name__}.",
+        hint="Convert the id with str() first.",
+    )
 
 
 class Place:
@@ -59,13 +90,18 @@ class Place:
         scope: The whole scope, as raw labels; by default `(root, session)` below
             what is configured.
         root: The classic table name or key prefix.
-        session: The session; any string.
+        session: The session; any string, or a number or UUID as its text.
         own_session: What stands for it where the class's own store is used.
         history: How much of each item's journal is kept.
         unsafe: Accept a store that is known to lose data.
         own_store: Opens the class's own store.
         legacy: Makes the old place to read through.
         reopens_after_fork: A child process needs connections of its own in any case.
+
+    Raises:
+        TypeError: What was given as a store is none.
+        AddressError: It is an empty address.
+        InvalidScope: The session is none, or a label is no string.
     """
 
     def __init__(
@@ -82,9 +118,9 @@ class Place:
         legacy: Callable[[], LegacyPlace | None] | None = None,
         reopens_after_fork: bool = False,
     ) -> None:
-        self.store = store
+        self.store = given_store(store)
         self.root = root
-        self.session = session
+        self.session = session_name(session)
         self._own_session = own_session
         self.reopens_after_fork = reopens_after_fork
         self._scope = None if scope is None else Scope.of(scope)
@@ -93,6 +129,11 @@ class Place:
         # A `configured` block counts for what is made in it, also when it has ended.
         self._settings = in_context()
         self._repository: Repository | None = None
+
+    @property
+    def given_scope(self) -> list[str] | None:
+        """The labels of the scope it was given, if it was."""
+        return None if self._scope is None else list(self._scope)
 
     @property
     def is_named(self) -> bool:
@@ -128,7 +169,7 @@ class Place:
         if self._scope is not None:
             return self._scope
         settings = self._settings or configuration()
-        session = self.session
+        session = session_name(self.session)
         if self._own_session is not None and self.is_own:
             session = self._own_session
         return Scope(
@@ -156,7 +197,7 @@ class Place:
     def for_session(self, session: str) -> Place:
         """The same store, under a session that became known later."""
         other = copy.copy(self)
-        other.session, other._scope = session, None  # noqa: SLF001 - its own
+        other.session, other._scope = session_name(session), None  # noqa: SLF001 - its own
         return other
 
     def for_owner(
@@ -168,6 +209,20 @@ class Place:
         other = copy.copy(self)
         other._own_store, other._legacy = own_store, legacy  # noqa: SLF001 - its own
         return other
+
+    def opened(self) -> Operation[Repository]:
+        """The records there; from async code, a store is opened in a thread."""
+        if self._repository is not None:
+            return self._repository
+        opened: Repository = yield Do(lambda: self.repository, self._aopened)
+        return opened
+
+    async def _aopened(self) -> Repository:
+        try:
+            return await asyncio.to_thread(lambda: self.repository)
+        except RuntimeError:
+            # A factory may make a store that belongs to the running loop.
+            return self.repository
 
     def uses(self, test: Callable[[BaseStore], bool]) -> bool:
         """Whether an open store passes a test."""
@@ -189,13 +244,19 @@ class Place:
         settings = self._settings or configuration()
         store = self.store if self.store is not None else self._configured()
         if isinstance(store, str):
-            from holdover.compat.stores.opening import open_store  # noqa: PLC0415
-
-            store = open_store(store)
+            store = opening.open_store(store)
         if store is None and self._own_store is not None:
             store = self._own_store()
         if store is None:
-            raise ValueError("Nothing here has a store; pass store=.")
+            raise ValueError(
+                "Nothing here has a store; pass store=. A configured store is used "
+                "only with session_id= or scope=."
+            )
+        if self.store is not None and not self.is_named:
+            warn_once(
+                "A store was given without session_id=: everybody shares the session "
+                f"{DEFAULT_SESSION!r}. Pass session_id=."
+            )
         return Repository(
             store,
             self.scope,

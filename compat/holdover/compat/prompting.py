@@ -20,12 +20,12 @@ logger = logging.getLogger("holdover.compat")
 #: No summary and no list is longer: such an answer is a mistake, and would be sent
 #: to the model again with every turn.
 MAX_ANSWER = 100_000
-#: Where a server gives what a model thought as part of its answer.
+_TAGS = "think|thinking|thoughts?|reasoning"
 _THOUGHTS = re.compile(
-    r"\s*<(think|thinking|thoughts?|reasoning)>.*?(?:</\1>\s*|\Z)",
+    rf"\s*(?:<({_TAGS})>.*?(?:</\1>|\Z)|\[THINK\].*?(?:\[/THINK\]|\Z))",
     re.DOTALL | re.IGNORECASE,
 )
-_THOUGHTS_END = re.compile(r"</(?:think|thinking)>\s*", re.IGNORECASE)
+_THOUGHTS_END = re.compile(rf"</(?:{_TAGS})>|\[/THINK\]", re.IGNORECASE)
 
 
 def _class_name(llm: object) -> str:
@@ -87,6 +87,19 @@ def ask(
     return ""
 
 
+def without_thoughts(answer: str) -> str:
+    """An answer without what the model thought before it.
+
+    Some servers give it as part of the answer, some without where it begins.
+    """
+    at = 0
+    while thoughts := _THOUGHTS.match(answer, at):
+        at = thoughts.end()
+    if not at:
+        at = max((end.end() for end in _THOUGHTS_END.finditer(answer)), default=0)
+    return answer[at:].lstrip() if at else str(answer)
+
+
 def language_model_of(llm: object) -> BaseLanguageModel[Any] | None:
     """The language model itself, below retries, fallbacks and bound arguments."""
     if isinstance(llm, BaseLanguageModel):
@@ -106,16 +119,12 @@ def _parts(llm: object) -> Iterator[object]:
 
 
 def _text_of(answer: Any) -> str | None:
-    """The text of an answer, without what the model thought before it."""
+    """The text of an answer."""
     if isinstance(answer, BaseMessage):
         answer = answer.content
         if isinstance(answer, list):
             answer = "".join(filter(None, map(_block_text, answer)))
-    if not isinstance(answer, str):
-        return None
-    # Some servers put the beginning of the thoughts into the question.
-    thoughts = _THOUGHTS.match(answer) or _THOUGHTS_END.search(answer)
-    return answer[thoughts.end() :] if thoughts else str(answer)
+    return without_thoughts(answer) if isinstance(answer, str) else None
 
 
 def _block_text(block: Any) -> str | None:

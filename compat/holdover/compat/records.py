@@ -82,7 +82,12 @@ KINDS: dict[str, Kind] = {
             append_only=True,
         ),
         Kind(
-            "summary", "summary", "text", frozenset({"text", "count", "hash", "last"})
+            "summary",
+            "summary",
+            "text",
+            frozenset(
+                {"text", "empty", "count", "hash", "before", "last", "recent", "memory"}
+            ),
         ),
         Kind(
             "triple",

@@ -58,7 +58,7 @@ class SimpleMemory(StoreMemory):
     memories: Annotated[
         dict[str, Any],
         BeforeValidator(_unpacked),
-        PlainSerializer(_packed, when_used="json"),
+        PlainSerializer(_packed, return_type=object, when_used="json"),
     ] = {}  # noqa: RUF012 - pydantic copies it
 
     def __init__(self, *args: Any, **fields: Any) -> None:

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from langgraph.store.base import BaseStore
     from sqlalchemy.engine import URL, Engine
 
+#: By address and arguments.
+Engines = dict[tuple[str, str], "Engine"]
 _lock = threading.Lock()
-_engines: dict[tuple[str, str], Engine] = {}
+_engines: Engines = {}
 #: The stores beside databases that are in memory only, of which each engine has one.
 _private: weakref.WeakKeyDictionary[Any, BaseStore] = weakref.WeakKeyDictionary()
 # Old messages are read synchronously wherever an address allows it: without greenlet.
@@ -92,8 +94,15 @@ def url_of(address: str) -> URL:
     return url
 
 
-def engine_at(address: str, arguments: Mapping[str, Any] | None) -> Engine:
+def engine_at(
+    address: str, arguments: Mapping[str, Any] | None, own: Engines | None = None
+) -> Engine:
     """The engine of this process for an address and `engine_args`.
+
+    Args:
+        address: Where the database is.
+        arguments: What `create_engine` takes besides.
+        own: Keeps the engine of a database that nobody else can have.
 
     Raises:
         AddressError: The address cannot be read.
@@ -102,10 +111,11 @@ def engine_at(address: str, arguments: Mapping[str, Any] | None) -> Engine:
     url = url_of(address)
     given = dict(arguments or {})
     name = (url.render_as_string(hide_password=False), repr(sorted(given.items())))
+    engines = own if own is not None and _is_private(url) else _engines
     with _lock:
-        if name not in _engines:
-            _engines[name] = _created(url, given)
-        return _engines[name]
+        if name not in engines:
+            engines[name] = _created(url, given)
+        return engines[name]
 
 
 def _created(url: URL, arguments: dict[str, Any]) -> Engine:
@@ -144,6 +154,14 @@ def database_file(url: URL) -> str | None:
         mode = f"{query}&{url.query.get('mode', '')}"
         return None if path == ":memory:" or "memory" in mode else path
     return name
+
+
+def _is_private(url: URL) -> bool:
+    """Whether each engine has such a database for itself: in memory, without a name."""
+    if url.get_backend_name() != "sqlite" or database_file(url) is not None:
+        return False
+    _, _, query = (url.database or "").partition("?")
+    return "cache=shared" not in query and url.query.get("cache") != "shared"
 
 
 def own_store(url: URL, engine: Any) -> BaseStore:

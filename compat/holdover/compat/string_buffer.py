@@ -40,8 +40,9 @@ class ConversationStringBufferMemory(StoreMemory):
 
     _state_fields: ClassVar[tuple[str, ...]] = ("buffer",)
 
-    # What is kept here: everything, or what a stored session will begin with.
-    _text: str = PrivateAttr(default="")
+    # What is kept here: everything, or what a stored session will begin with. A list,
+    # to which several threads can add.
+    _texts: list[str] = PrivateAttr(default_factory=list)
     _stored: StoreChatMessageHistory | None = PrivateAttr(default=None)
 
     def __init__(self, *args: Any, **fields: Any) -> None:
@@ -51,7 +52,7 @@ class ConversationStringBufferMemory(StoreMemory):
         if not fields.get("return_messages", True):
             del fields["return_messages"]
         super().__init__(*args, **fields)
-        self._text = text
+        self._texts = _list_of(text)
         if self._place.is_shared:
             from holdover.compat.chat_message_histories.store import (  # noqa: PLC0415
                 StoreChatMessageHistory,
@@ -69,7 +70,7 @@ class ConversationStringBufferMemory(StoreMemory):
             )
         return values
 
-    @computed_field  # type: ignore[prop-decorator]
+    @computed_field(repr=False)  # type: ignore[prop-decorator]
     @property
     def buffer(self) -> str:
         """The text; assigning one replaces the conversation."""
@@ -86,9 +87,9 @@ class ConversationStringBufferMemory(StoreMemory):
 
     def _read(self) -> Operation[str]:
         if self._stored is None:
-            return self._text
+            return "".join(self._texts)
         messages = yield from everything(self._stored)
-        return "".join(map(self._lines, messages)) if messages else self._text
+        return "".join(map(self._lines, messages)) if messages else "".join(self._texts)
 
     def _lines(self, message: BaseMessage) -> str:
         if message.additional_kwargs.get(_TRANSCRIPT):
@@ -115,10 +116,13 @@ class ConversationStringBufferMemory(StoreMemory):
     ) -> Operation[None]:
         turn, stored = self._turn(inputs, outputs), self._stored
         if stored is None:
-            self._text += "\n" + self._rendered(turn)
+            self._texts.append("\n" + self._rendered(turn))
             return
         # Taken at once: of two turns that overlap, one puts it in front.
-        first, self._text = self._text, ""
+        try:
+            first = self._texts.pop()
+        except IndexError:
+            first = ""
         try:
             if first and not (
                 yield Do(lambda: stored.page(limit=1), lambda: stored.apage(limit=1))
@@ -128,14 +132,14 @@ class ConversationStringBufferMemory(StoreMemory):
                 lambda: stored.add_messages(turn), lambda: stored.aadd_messages(turn)
             )
         except BaseException:
-            self._text = first
+            self._texts += _list_of(first)
             raise
 
     def _assign(self, text: str) -> Operation[None]:
         yield from self._clear()
         stored = self._stored
         if stored is None:
-            self._text = text
+            self._texts = _list_of(text)
         elif text:
             said = [_transcript(text)]
             yield Do(
@@ -143,7 +147,7 @@ class ConversationStringBufferMemory(StoreMemory):
             )
 
     def _clear(self) -> Operation[None]:
-        self._text = ""
+        self._texts = []
         if self._stored is not None:
             yield Do(self._stored.clear, self._stored.aclear)
 
@@ -184,6 +188,10 @@ class ConversationStringBufferMemory(StoreMemory):
     def _load_state(self, state: Mapping[str, Any]) -> None:
         if not self.buffer:
             self.buffer = state["buffer"]
+
+
+def _list_of(text: str) -> list[str]:
+    return [text] if text else []
 
 
 def _transcript(text: str) -> BaseMessage:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 from langchain_core.messages import (
@@ -14,12 +15,12 @@ from langchain_core.messages import (
 from pydantic import BaseModel, Field, model_validator
 
 from holdover.compat import prompt as prompts
-from holdover.compat.both_ways import Do, Operation, arun, run
+from holdover.compat.both_ways import Operation, arun, run, twins
 from holdover.compat.messages import render
 from holdover.compat.place import Place
 from holdover.compat.prompting import Model, Prompt, ask
 from holdover.compat.running_summary import RunningSummary, Summary
-from holdover.compat.transcript import Entry
+from holdover.compat.transcript import START, Entry, is_there, moved
 
 #: What a session does about messages that were there before it had a summary:
 #: summarise one step of them a turn, all of them behind the replies, or never.
@@ -104,8 +105,18 @@ def extend(
     place: Place,
     before: Summary,
     entries: Sequence[Entry],
+    *,
+    skipped: Sequence[Entry] = (),
 ) -> Operation[Summary]:
     """Summarise these entries onto a summary; an unusable answer changes nothing.
+
+    Args:
+        memory: Asks the model, in its own way.
+        running: Keeps the summary.
+        place: Where.
+        before: The summary as it was read.
+        entries: What to summarise.
+        skipped: What is covered with it, unsummarised.
 
     Returns:
         The summary as it stands then.
@@ -113,13 +124,17 @@ def extend(
     if not entries:
         return before
     said = [entry.message for entry in entries]
-    text = yield Do(
-        lambda: memory.predict_new_summary(said, before.text),
-        lambda: memory.apredict_new_summary(said, before.text),
+    text = yield twins(
+        memory, "predict_new_summary", "apredict_new_summary", said, before.text
     )
     if not isinstance(text, str) or not text.strip():
         return before
-    after = Summary(text, entries[-1].cursor)
+    if before.cursor == START and not (
+        yield from is_there(memory.chat_memory, entries[-1])
+    ):
+        return before  # the session was cleared meanwhile
+    cursor = moved(moved(before.cursor, skipped), entries)
+    after = replace(before, text=text, cursor=cursor)
     if (yield from running.advance(place, before, after)):
         return after
     return (yield from running.read(place))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from langchain_core.messages import BaseMessage
@@ -11,9 +13,10 @@ from pydantic import PrivateAttr, computed_field
 
 from holdover.compat.background import Outcome, worker
 from holdover.compat.base import BaseChatMessageHistory
-from holdover.compat.both_ways import Operation, arun, run
+from holdover.compat.both_ways import Operation, arun, run, visiting
 from holdover.compat.chat_memory import BaseChatMemory
-from holdover.compat.running_summary import RunningSummary, Summary
+from holdover.compat.notices import logger
+from holdover.compat.running_summary import NOTHING, RunningSummary, Summary
 from holdover.compat.summarizing import (
     STEP_MESSAGES,
     Backlog,
@@ -32,7 +35,12 @@ class SummarizedMemory(BaseChatMemory, SummarizerMixin):
     memory_key: str = "history"
     backlog: Backlog = "step"
 
-    _live_fields: ClassVar[tuple[str, ...]] = ("llm", "prompt", "summary_message_cls")
+    _live_fields: ClassVar[tuple[str, ...]] = (
+        "llm",
+        "prompt",
+        "summary_message_cls",
+        "token_counter",
+    )
     _state_fields: ClassVar[tuple[str, ...]] = (
         "chat_memory",
         "buffer",
@@ -40,8 +48,14 @@ class SummarizedMemory(BaseChatMemory, SummarizerMixin):
     )
     #: The argument and attribute that classic has for the summary.
     _summary_name: ClassVar[str]
+    #: Whose summary it is in a store, whatever a subclass is called.
+    _owner: ClassVar[str]
+    #: Whether it may go on from what another class summarised.
+    _goes_on: ClassVar[bool]
 
     _running: RunningSummary = PrivateAttr(default_factory=RunningSummary)
+    _loop: Any = PrivateAttr(default=None)
+    _token: str = PrivateAttr(default_factory=lambda: secrets.token_hex(8))
 
     def __init__(self, *args: Any, **fields: Any) -> None:
         # As in classic, `None` is the default.
@@ -50,19 +64,28 @@ class SummarizedMemory(BaseChatMemory, SummarizerMixin):
         if not isinstance(initial, str):
             raise TypeError(f"{self._summary_name} must be text.")
         super().__init__(*args, **fields)
-        self._running = RunningSummary(initial)
+        self._running = RunningSummary(self._owner, initial, goes_on=self._goes_on)
 
     def _summary(self) -> Operation[Summary]:
         return (yield from self._running.read(self._records_place()))
 
-    def _extend(self, before: Summary, entries: Sequence[Entry]) -> Operation[Summary]:
+    def _extend(
+        self,
+        before: Summary,
+        entries: Sequence[Entry],
+        skipped: Sequence[Entry] = (),
+    ) -> Operation[Summary]:
         place = self._records_place()
-        return (yield from extend(self, self._running, place, before, entries))
+        return (
+            yield from extend(
+                self, self._running, place, before, entries, skipped=skipped
+            )
+        )
 
     def _assign(self, text: str) -> Operation[None]:
         """Keep what a user assigned; what it covers is said by the cursor there is."""
         now = yield from self._summary()
-        summary = Summary(text, now.cursor)
+        summary = replace(now, text=text)
         yield from self._running.write(self._records_place(), summary)
 
     def _step(self) -> Operation[Summary]:
@@ -84,17 +107,23 @@ class SummarizedMemory(BaseChatMemory, SummarizerMixin):
         yield from self._step()
 
     def _work_key(self) -> Hashable:
+        # Nothing that is opened for it, and no `id`: another object may get it.
         place = self._records_place()
         if not place.is_shared:
-            return (type(self), id(self))
-        records = place.repository
-        return (type(self), id(records.store), records.scope)
+            return (self._owner, self._token)
+        return (self._owner, str(place.store or place.root), tuple(place.scope))
 
     def _work(self) -> Outcome:
         """One step behind the replies; again as long as there is more."""
-        before = run(self._summary())
-        more = run(self._step()).cursor.count > before.cursor.count
+        more = run(visiting(self._loop, self._one_more()))
         return Outcome(again=0.0 if more else None, settled=not more)
+
+    def _one_more(self) -> Operation[bool]:
+        """Summarise a turn's worth; whether that got any further."""
+        before = yield from self._summary()
+        yield from self._summarize_turn()
+        after = yield from self._summary()
+        return after.cursor.count > before.cursor.count
 
     def flush(self) -> None:
         """Wait until all is summarised that is to be, with `backlog="background"`.
@@ -108,9 +137,18 @@ class SummarizedMemory(BaseChatMemory, SummarizerMixin):
 
     async def aflush(self) -> None:
         """See `flush`."""
+        self._loop = asyncio.get_running_loop()
         key = self._work_key()
         await asyncio.wrap_future(worker().finished(key, self._work))
         _raise(worker().take_error(key))
+
+    async def asave_context(
+        self, inputs: dict[str, Any], outputs: dict[str, Any]
+    ) -> None:
+        """See `save_context`."""
+        # A model, or a history, may work only in the loop of async code.
+        self._loop = asyncio.get_running_loop()
+        await super().asave_context(inputs, outputs)
 
     def _clear(self) -> Operation[None]:
         worker().drop(self._work_key())
@@ -139,7 +177,10 @@ class SummarizedMemory(BaseChatMemory, SummarizerMixin):
 
     def _dump_state(self) -> dict[str, Any]:
         summary = run(self._summary())
-        return {**super()._dump_state(), "summary": summary.as_dict()}
+        # A key means nothing in another store; count and hashes find the place.
+        cursor = replace(summary.cursor, key="", recent=())
+        dumped = replace(summary, cursor=cursor).as_dict()
+        return {**super()._dump_state(), "summary": dumped}
 
     def _load_state(self, state: Mapping[str, Any]) -> None:
         super()._load_state(state)
@@ -161,6 +202,8 @@ class ConversationSummaryMemory(SummarizedMemory):
     """
 
     _summary_name: ClassVar[str] = "buffer"
+    _owner: ClassVar[str] = "ConversationSummaryMemory"
+    _goes_on: ClassVar[bool] = True
 
     @computed_field(repr=False)  # type: ignore[prop-decorator]
     @property
@@ -208,15 +251,18 @@ class ConversationSummaryMemory(SummarizedMemory):
             # To skip, all have to be seen.
             None if self.backlog == "skip" else lambda read: len(read) > STEP_MESSAGES,
         )
-        if self.backlog == "skip":
-            entries = entries[-STEP_MESSAGES:]
-        return (yield from self._extend(before, one_step(entries)))
+        skipped = entries[:-STEP_MESSAGES] if self.backlog == "skip" else []
+        step = one_step(entries[len(skipped) :])
+        return (yield from self._extend(before, step, skipped))
 
     def _load(self) -> Operation[dict[str, Any]]:
         summary = yield from self._summary()
-        if not summary.text and not summary.cursor.count:
+        if summary == NOTHING and self.backlog != "background":
             # A history that was there before: classic began with nothing.
-            summary = yield from self._step()
+            try:
+                summary = yield from self._step()
+            except Exception as error:  # noqa: BLE001 - of a model; a load goes on
+                logger.warning("There is no summary yet: %s.", type(error).__name__)
         text = summary.text
         return {
             self.memory_key: [self._summary_message(text)]

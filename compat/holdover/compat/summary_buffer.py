@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from langchain_core.messages import BaseMessage
 from pydantic import Field, computed_field
 
-from holdover.compat.both_ways import Do, Operation, arun, run
+from holdover.compat.both_ways import Operation, arun, run, twins
 from holdover.compat.messages import render
 from holdover.compat.running_summary import Summary
 from holdover.compat.summarizing import STEP_MESSAGES, one_step
@@ -36,6 +36,9 @@ class ConversationSummaryBufferMemory(SummarizedMemory):
     token_counter: TokenCounter | None = Field(default=None, exclude=True)
 
     _summary_name: ClassVar[str] = "moving_summary_buffer"
+    _owner: ClassVar[str] = "ConversationSummaryBufferMemory"
+    # What a whole summary covers is hidden, although it would fit.
+    _goes_on: ClassVar[bool] = False
 
     @computed_field(repr=False)  # type: ignore[prop-decorator]
     @property
@@ -79,7 +82,7 @@ class ConversationSummaryBufferMemory(SummarizedMemory):
         }
 
     def _summarize_turn(self) -> Operation[None]:
-        yield Do(self.prune, self.aprune)
+        yield twins(self, "prune", "aprune")
 
     def prune(self) -> None:
         """Summarise what no longer fits the limit: at most one bounded call."""
@@ -102,5 +105,8 @@ class ConversationSummaryBufferMemory(SummarizedMemory):
             self.chat_memory, before.cursor, None if skip else enough
         )
         gone = pruned_count([entry.message for entry in entries], limit, count)
-        pruned = entries[:gone][-STEP_MESSAGES:] if skip else entries[:gone]
-        return (yield from self._extend(before, one_step(pruned)))
+        pruned = entries[:gone]
+        skipped = pruned[:-STEP_MESSAGES] if skip else []
+        return (
+            yield from self._extend(before, one_step(pruned[len(skipped) :]), skipped)
+        )

@@ -29,7 +29,7 @@ class ConversationTokenBufferMemory(BufferMemory):
     max_token_limit: int = 2000
     token_counter: TokenCounter | None = Field(default=None, exclude=True)
 
-    _live_fields: ClassVar[tuple[str, ...]] = ("llm",)
+    _live_fields: ClassVar[tuple[str, ...]] = ("llm", "token_counter")
 
     def _kept(self) -> Operation[list[BaseMessage]]:
         count = counter_of(self.llm, self.token_counter)

@@ -18,6 +18,8 @@ from holdover.compat.messages import message_hash
 
 _FIRST_PAGE = 32
 _LARGEST_PAGE = 1_000
+# How many of the last messages a cursor knows, by hash and by key.
+_HASHES, _RECENT = 4, 32
 Enough = Callable[[list[BaseMessage]], bool]
 
 
@@ -44,11 +46,31 @@ class Cursor:
 
     `count` and `hash` (of the last message it covers) find the place again in any
     history; `key` finds it at once in one that is read by key.
+
+    Attributes:
+        before: The hashes of the messages before that one, the nearest first: answers
+            repeat, conversations do not.
+        recent: The keys of the last messages it covers. Two writers can add messages
+            in one moment, and the one with the smaller key come last: what lies
+            between these keys and is none of them came late.
     """
 
     count: int = 0
     hash: str = ""
     key: str = ""
+    before: tuple[str, ...] = ()
+    recent: tuple[str, ...] = ()
+
+    @property
+    def floor(self) -> str:
+        """The key up to which every message is covered."""
+        if not self.recent:
+            return self.key
+        return self.recent[0] if self.count > len(self.recent) else ""
+
+    def covers(self, key: str) -> bool:
+        """Whether the message of a key is covered."""
+        return key <= self.floor or key in self.recent
 
 
 START = Cursor()
@@ -64,8 +86,24 @@ class Entry:
 
     @property
     def cursor(self) -> Cursor:
-        """The cursor that covers it and all before it."""
-        return Cursor(self.count, message_hash(self.message), self.key)
+        """A cursor that covers it and all before it."""
+        return moved(START, [self], self.count)
+
+
+def moved(cursor: Cursor, entries: Sequence[Entry], count: int | None = None) -> Cursor:
+    """The cursor that covers these messages too."""
+    if not entries:
+        return cursor
+    hashes = [message_hash(entry.message) for entry in entries[-_HASHES:]]
+    known = (*reversed(hashes), *((cursor.hash, *cursor.before) if cursor.hash else ()))
+    keys = sorted({*cursor.recent, *(entry.key for entry in entries if entry.key)})
+    return Cursor(
+        cursor.count + len(entries) if count is None else count,
+        known[0],
+        max(cursor.key, *(entry.key for entry in entries)),
+        known[1:_HASHES],
+        tuple(keys[-_RECENT:]),
+    )
 
 
 def everything(history: BaseChatMessageHistory) -> Operation[list[BaseMessage]]:
@@ -99,9 +137,9 @@ def tail(
     limit = _FIRST_PAGE
     while True:
         page = yield _page(history, after, limit, reverse=True)
-        newer = [message for key, message in page if key > beyond.key]
+        newer = [message for key, message in page if not beyond.covers(key)]
         found[:0] = reversed(newer)
-        if len(newer) < limit:
+        if len(page) < limit or page[-1][0] <= beyond.floor:
             return found
         if enough(found):
             break
@@ -133,19 +171,29 @@ def beyond(
     ]
 
 
+def is_there(history: BaseChatMessageHistory, entry: Entry) -> Operation[bool]:
+    """Whether a message was not cleared since it was read."""
+    if not isinstance(history, KeyedHistory):
+        return len((yield from everything(history))) >= entry.count
+    # Of one call's messages, the keys differ in their last digits only.
+    page = yield _page(history, entry.key[:-1], _FIRST_PAGE, reverse=False)
+    return any(key == entry.key for key, _ in page)
+
+
 def _beyond_key(
     history: Any, cursor: Cursor, enough: Enough | None = None
 ) -> Operation[list[Entry]]:
     if cursor.count and not cursor.key:
         # The cursor was set over another kind of history: find its message here.
         return (yield from _beyond_hash(history, cursor))
-    count, after = cursor.count, cursor.key or None
+    after = cursor.floor or None
     found: list[Entry] = []
     while True:
         page = yield _page(history, after, _LARGEST_PAGE, reverse=False)
         for after, message in page:
-            count += 1
-            found.append(Entry(message, count, after))
+            if not cursor.covers(after):
+                count = cursor.count + len(found) + 1
+                found.append(Entry(message, count, after))
         if len(page) < _LARGEST_PAGE:
             return found
         if enough is not None and enough([entry.message for entry in found]):
@@ -164,7 +212,9 @@ def _anchor(messages: Sequence[BaseMessage], cursor: Cursor) -> int:
         return 0
     # Usually nothing was trimmed; else it moved towards the beginning.
     for at in range(min(cursor.count, len(messages)), 0, -1):
-        if message_hash(messages[at - 1]) == cursor.hash:
+        last = reversed(messages[max(0, at - _HASHES) : at])
+        pairs = zip(last, (cursor.hash, *cursor.before), strict=False)
+        if all(message_hash(message) == digest for message, digest in pairs):
             return at
     return 0
 

@@ -15,6 +15,8 @@ MAX_TRIPLES = 50
 MAX_NAME = 200
 MAX_OBJECT = 1_000
 _MAX_CANDIDATE = 2 * MAX_NAME + MAX_OBJECT + 100
+# One part a line, and the brackets on lines of their own.
+_MAX_LINES = 6
 
 # The wide ones are what Chinese and Japanese keyboards give.
 _PAIRS = {"(": ")", "[": "]", "\uff08": "\uff09"}
@@ -22,9 +24,8 @@ _OPEN = r"(\[\uff08"
 _COMMA = r",\uff0c"
 _QUOTES = (('"', '"'), ("“", "”"), ("„", "“"), ("'", "'"), ("`", "`"), ("**", "**"))
 _PART = rf"\"[^\"]*\"|“[^”]*”|[^{_COMMA}]*"
-_THREE = re.compile(
-    rf"\s*({_PART})\s*[{_COMMA}]\s*({_PART})\s*[{_COMMA}]\s*(.*)", re.DOTALL
-)
+# Of a text without runs of spaces: over those, it takes cubic time.
+_THREE = re.compile(rf"({_PART}) ?[{_COMMA}] ?({_PART}) ?[{_COMMA}] ?(.*)")
 # What stands before the first triple of a line: a bullet, a number, "Output:".
 _BULLET = re.compile(r"\s*(?:[-*•–]+\s|\d{1,3}[.)]\s)?\s*")
 _LABEL = re.compile(
@@ -75,13 +76,18 @@ def parse_triples(knowledge_str: str) -> list[KnowledgeTriple]:
             if parts is not None:
                 found = bracketed if in_brackets else plain
                 found[KnowledgeTriple(*parts)] = None
+            if len(bracketed) == MAX_TRIPLES:
+                return list(bracketed)
     # Where some are in brackets, what stands beside them is talk.
     return list(bracketed or plain)[:MAX_TRIPLES]
 
 
 def _three(text: str) -> tuple[str, str, str] | None:
     """The parts before the first comma, the second, and the rest."""
-    if len(text) > _MAX_CANDIDATE or not (match := _THREE.fullmatch(text)):
+    if len(text) > _MAX_CANDIDATE:
+        return None
+    match = _THREE.fullmatch(" ".join(text.split()))
+    if match is None:
         return None
     subject, predicate, object_ = map(_bare, match.groups())
     if not (subject and predicate and object_):
@@ -93,8 +99,8 @@ def _three(text: str) -> tuple[str, str, str] | None:
 
 
 def _bare(part: str) -> str:
-    """A part in one line, without the quotes around all of it."""
-    text = " ".join(part.split())
+    """A part without the quotes around all of it."""
+    text = part.strip()
     for opening, closing in _QUOTES:
         inner = text.removeprefix(opening).removesuffix(closing)
         if len(inner) == len(text) - len(opening + closing) and closing not in inner:
@@ -145,7 +151,7 @@ def _line_end(text: str, at: int) -> int:
 def _closing(text: str, at: int) -> int:
     """Where the bracket that opens at `at` is closed; else the end of its line."""
     opening, closing = text[at], _PAIRS[text[at]]
-    depth = 0
+    depth = lines = 0
     for position in range(at, min(len(text), at + _MAX_CANDIDATE)):
         if text[position] == opening:
             depth += 1
@@ -153,4 +159,8 @@ def _closing(text: str, at: int) -> int:
             depth -= 1
             if not depth:
                 return position
+        elif text[position] == "\n":
+            lines += 1
+            if lines == _MAX_LINES:
+                break
     return _line_end(text, at)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from langchain_core.documents import Document
 from langchain_core.messages import HumanMessage, SystemMessage
@@ -15,11 +15,13 @@ from holdover.compat.erasing import ForgetReport
 from holdover.compat.io_keys import get_prompt_input_key, required
 from holdover.compat.memory import StoreMemory
 from holdover.compat.messages import as_text
+from holdover.compat.place import Place
 from holdover.compat.tokens import TokenCounter, estimate
 from holdover.compat.vectors.access import Access
 from holdover.compat.vectors.documents import DocumentTurns
+from holdover.compat.vectors.needed import check_retriever, may_be_missing
 from holdover.compat.vectors.records import IndexedPlace, RecordTurns
-from holdover.compat.vectors.scope import VectorScope
+from holdover.compat.vectors.scope import VectorScope, labels_of
 from holdover.compat.vectors.turn_text import turn_text
 
 if TYPE_CHECKING:
@@ -88,14 +90,8 @@ class VectorStoreRetrieverMemory(StoreMemory):
         unsafe: bool = False,
         **fields: Any,
     ) -> None:
-        place = IndexedPlace(store, scope=scope, session=session_id, unsafe=unsafe)
-        place.index = index
-        if fields.get("retriever") is None:
-            # It is needed, unless a store stands in for it.
-            fields.pop("retriever", None)
-            if place.is_shared:
-                fields["retriever"] = None
-        elif store is not None:
+        may_be_missing(type(self), fields)
+        if fields.get("retriever") is not None and store is not None:
             raise ValueError("Pass retriever= or store=, not both.")
         super().__init__(
             *args,
@@ -105,7 +101,24 @@ class VectorStoreRetrieverMemory(StoreMemory):
             unsafe=unsafe,
             **fields,
         )
-        self._place = place
+        check_retriever(self, self._place, fields)
+        if index is not None:
+            self._place = IndexedPlace.of(self._place, index)
+
+    def _at(self, place: Place) -> Self:
+        """The same for a place that another memory uses, too."""
+        other = self.model_copy()
+        other._place, other._saved = place, {}  # noqa: SLF001 - its own
+        return other
+
+    def _is_at(self, place: Place) -> bool:
+        """Whether its turns are those of a place."""
+        own = self._place
+        if self.retriever is not None:
+            return labels_of(own) == labels_of(place)
+        return own is place or (
+            own.scope == place.scope and own.repository.store is place.repository.store
+        )
 
     @property
     def memory_variables(self) -> list[str]:
@@ -118,17 +131,15 @@ class VectorStoreRetrieverMemory(StoreMemory):
         return self.input_key
 
     def _turns(self) -> DocumentTurns | RecordTurns:
-        place = self._place
         if self.retriever is None:
             return RecordTurns(
-                place.repository,
+                self._place.repository,
                 self.metadata,
                 k=_K if self.k is None else self.k,
                 threshold=self.score_threshold,
             )
-        labels = place.scope.encoded() if place.is_named else None
         own = getattr(self.retriever, "search_kwargs", {}).get("filter")
-        scope = VectorScope(labels, own, self.metadata)
+        scope = VectorScope(labels_of(self._place), own, self.metadata)
         access = Access(
             self.retriever,
             self.writer,

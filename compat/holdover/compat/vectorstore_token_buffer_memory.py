@@ -12,16 +12,16 @@ from langchain_core.prompts.chat import SystemMessagePromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from pydantic import Field, InstanceOf, PrivateAttr
 
-from holdover.compat.base import classic_module
+from holdover.compat.base import BaseChatMessageHistory, classic_module
 from holdover.compat.both_ways import Operation, arun, run
-from holdover.compat.entities.turnstile import turnstile
 from holdover.compat.messages import as_text
 from holdover.compat.place import Place
 from holdover.compat.token_buffer import ConversationTokenBufferMemory
 from holdover.compat.tokens import counter_of
 from holdover.compat.transcript import START, Cursor, Entry, beyond, everything, tail
-from holdover.compat.vectors.exchanges import Exchange, exchanges, moment_of
+from holdover.compat.vectors.exchanges import Exchange, exchanges, moment_of, turns_of
 from holdover.compat.vectors.flushed import Flushed
+from holdover.compat.vectors.needed import check_retriever, may_be_missing
 from holdover.compat.vectors.splitting import split_text
 from holdover.compat.vectorstore import VectorStoreRetrieverMemory
 from holdover.compat.windows import fit, pruned_count
@@ -77,9 +77,12 @@ class ConversationVectorStoreTokenBufferMemory(ConversationTokenBufferMemory):
     once. The cursor is kept where the history is a store's, or with `store=`; else, of
     a history that is there already, what does not fit counts as embedded.
 
+    Documents carry the session or scope of the memory, else of its history, and only
+    they are found, and cleared with the messages; without, they are shared, and stay.
+
     Args:
-        retriever: Finds earlier exchanges; with a session or scope only its own. It may
-            be left out where there is a store with an index.
+        retriever: Finds earlier exchanges. It may be left out where there is a store
+            with an index.
         writer: What adds documents, for a retriever that cannot.
         previous_history_template: Has `current_time` and `previous_history`.
         split_chunk_size: The largest part (characters) an answer is embedded in.
@@ -90,46 +93,44 @@ class ConversationVectorStoreTokenBufferMemory(ConversationTokenBufferMemory):
     split_chunk_size: int = 1000
     writer: Any = Field(default=None, exclude=True)
 
-    _live_fields: ClassVar[tuple[str, ...]] = ("llm", "retriever", "writer")
+    _live_fields: ClassVar[tuple[str, ...]] = (
+        "llm",
+        "retriever",
+        "token_counter",
+        "writer",
+    )
 
     _memory_retriever: VectorStoreRetrieverMemory | None = PrivateAttr(default=None)
     _flushed: Flushed = PrivateAttr(default_factory=Flushed)
     _moments: dict[tuple[int, str], datetime] = PrivateAttr(default_factory=dict)
 
     def __init__(self, *args: Any, **fields: Any) -> None:
-        if fields.get("retriever") is None:
-            # It is needed, unless a store stands in for it.
-            fields.pop("retriever", None)
-            own = Place(
-                fields.get("store"),
-                scope=fields.get("scope"),
-                session=fields.get("session_id"),
-            )
-            history = getattr(fields.get("chat_memory"), "place", None)
-            if own.is_shared or isinstance(history, Place):
-                fields["retriever"] = None
+        may_be_missing(type(self), fields)
         super().__init__(*args, **fields)
+        check_retriever(self, self._records_place(), fields)
 
     @property
     def memory_retriever(self) -> VectorStoreRetrieverMemory:
-        """The memory that holds earlier exchanges."""
-        found = self._memory_retriever
-        if found is None:
-            found = self._memory_retriever = self._make_memory_retriever()
+        """The memory that holds earlier exchanges: of the session there is now."""
+        found, place = self._memory_retriever, self._documents_place()
+        if found is None or not found._is_at(place):  # noqa: SLF001 - our own
+            made = found or VectorStoreRetrieverMemory.model_construct(
+                retriever=self.retriever, writer=self.writer
+            )
+            found = self._memory_retriever = made._at(place)  # noqa: SLF001
         return found
 
-    def _make_memory_retriever(self) -> VectorStoreRetrieverMemory:
-        if self.retriever is None:
-            place = self._records_place()
-            memory = VectorStoreRetrieverMemory(store=place.store, scope=place.scope)
-            memory._place = place  # noqa: SLF001 - with its settings
-            return memory
+    def _documents_place(self) -> Place:
+        """Whose the documents are: by what this memory was told, else its history."""
         own = self._place
-        return VectorStoreRetrieverMemory(
-            retriever=self.retriever,
-            writer=self.writer,
-            scope=own.scope if own.is_named else None,
-        )
+        told = self.retriever is not None and own.is_named
+        return own if told else self._records_place()
+
+    def _owns_documents(self) -> bool:
+        """Whether they are of this conversation, and no other's."""
+        place = self._records_place()
+        named = place.is_named or self.retriever is None
+        return named and self.memory_retriever._is_at(place)  # noqa: SLF001 - our own
 
     def _cursor(self) -> Operation[Cursor]:
         return (yield from self._flushed.read(self._records_place()))
@@ -187,7 +188,8 @@ class ConversationVectorStoreTokenBufferMemory(ConversationTokenBufferMemory):
 
     def _begin(self) -> Operation[None]:
         """Of a history that is there already, what does not fit was moved before."""
-        if self._records_place().is_shared or self._flushed.began:
+        place = self._records_place()
+        if place.is_shared or self._flushed.began(place):
             return
         messages = yield from everything(self.chat_memory)
         count = counter_of(self.llm, self.token_counter)
@@ -195,29 +197,30 @@ class ConversationVectorStoreTokenBufferMemory(ConversationTokenBufferMemory):
         entries = yield from beyond(self.chat_memory, START)
         moved = [one for one in exchanges(entries) if one.first.count <= gone]
         last = moved[-1].last if moved else START
-        yield from self._flushed.write(self._records_place(), last)
+        yield from self._flushed.write(place, last)
 
     def _flush(self, limit: int | None) -> Operation[None]:
         """Move what does not fit a limit; without one, everything."""
-        place = self._records_place()
-        key = tuple(place.scope) if place.is_shared else id(self)
-        gate = turnstile(("vector-tokens", key))
-        came = yield from gate.enter()
-        try:
-            yield from self._flush_alone(place, limit)
-        finally:
-            if came:
-                gate.leave()
+        # Of one session throughout, should another history be assigned meanwhile.
+        place, history = self._records_place(), self.chat_memory
+        moving = self._flush_alone(place, history, self.memory_retriever, limit)
+        yield from self._flushed.alone(place, moving)
 
-    def _flush_alone(self, place: Place, limit: int | None) -> Operation[None]:
+    def _flush_alone(
+        self,
+        place: Place,
+        history: BaseChatMessageHistory,
+        memory: VectorStoreRetrieverMemory,
+        limit: int | None,
+    ) -> Operation[None]:
         count = counter_of(self.llm, self.token_counter)
 
         def enough(read: list[BaseMessage]) -> bool:
             # What follows the first step is more than is kept: the step is not.
             return limit is not None and count(read[2 * _STEP :]) > limit
 
-        cursor = yield from self._cursor()
-        entries = yield from beyond(self.chat_memory, cursor, enough)
+        cursor = yield from self._flushed.read(place)
+        entries = yield from beyond(history, cursor, enough)
         self._note(entries)
         gone = len(entries)
         if limit is not None:
@@ -229,11 +232,9 @@ class ConversationVectorStoreTokenBufferMemory(ConversationTokenBufferMemory):
             if one.first.count <= done and (one.whole or limit is None)
         ]
         for exchange in todo if limit is None else todo[:_STEP]:
-            yield from self._move(exchange)
+            yield from self._move(exchange, memory)
             yield from self._flushed.write(place, exchange.last)
-            for moment in [
-                one for one in self._moments if one[0] <= exchange.last.count
-            ]:
+            for moment in [m for m in self._moments if m[0] <= exchange.last.count]:
                 del self._moments[moment]
 
     def _note(self, entries: list[Entry]) -> None:
@@ -243,16 +244,14 @@ class ConversationVectorStoreTokenBufferMemory(ConversationTokenBufferMemory):
             if moment_of(entry.cursor) is None:
                 self._moments.setdefault(_place_of(entry.cursor), now)
 
-    def _move(self, exchange: Exchange) -> Operation[None]:
+    def _move(
+        self, exchange: Exchange, memory: VectorStoreRetrieverMemory
+    ) -> Operation[None]:
         moment = moment_of(exchange.last) or self._moments[_place_of(exchange.last)]
         time = moment.astimezone().strftime(TIMESTAMP_FORMAT)
-        said = {"Human": f"<{time}/00> {exchange.said}"} if exchange.said else {}
-        parts = [
-            {"AI": f"<{time}/{at:02}> {part}"}
-            for at, part in enumerate(self._split_long_ai_text(exchange.answered))
-        ]
-        for part in parts or [{}]:
-            yield from self.memory_retriever._save(said, part)  # noqa: SLF001 - our own
+        parts = self._split_long_ai_text(exchange.answered)
+        for said, answered in turns_of(exchange, time, parts):
+            yield from memory._save(said, answered)  # noqa: SLF001 - our own
 
     def _split_long_ai_text(self, text: str) -> list[str]:
         return split_text(text, self.split_chunk_size)
@@ -266,9 +265,16 @@ class ConversationVectorStoreTokenBufferMemory(ConversationTokenBufferMemory):
         await arun(self._flush(None))
 
     def _clear(self) -> Operation[None]:
+        place = self._records_place()
+        yield from self._flushed.alone(place, self._clear_alone(place))
+
+    def _clear_alone(self, place: Place) -> Operation[None]:
+        if self._owns_documents():
+            # First: those of messages that are gone would come back.
+            yield from self.memory_retriever._turns().clear()  # noqa: SLF001 - our own
         yield from super()._clear()
         self._moments.clear()
-        yield from self._flushed.clear(self._records_place())
+        yield from self._flushed.clear(place)
 
     def _dump_state(self) -> dict[str, Any]:
         cursor = run(self._cursor())

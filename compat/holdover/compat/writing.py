@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from langgraph.store.base import PutOp
 
 from holdover.compat import journal, marks, records, tombstones
+from holdover.compat.notices import log_once
 from holdover.compat.reading import Reading, minutes
 from holdover.compat.records import KINDS
 from holdover.compat.scope import encode_key
@@ -85,7 +86,13 @@ class Writing(Reading):
                 "tombstoned" if stop and outcome == "written" else outcome
                 for stop, outcome in zip(stopped, outcomes, strict=True)
             ]
-            self._emit("tombstoned", outcomes.count("tombstoned"))
+            if stopped_now := outcomes.count("tombstoned"):
+                self._emit("tombstoned", stopped_now)
+                log_once(
+                    "What was forgotten below %s is not kept again: a record was left "
+                    "out. A whole scope that was forgotten stays closed.",
+                    self.scope[0],
+                )
 
         # The moment is taken after the reads, so that it follows what they found.
         moment = records.now()

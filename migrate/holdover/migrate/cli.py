@@ -449,7 +449,7 @@ def migrate(
         target,
         options,
         dry_run=dry_run,
-        command=_command_line(),
+        command=_command_line(source, target),
         reporter=progress.for_stream(quiet=json),
         confirm=None if yes or json or not sys.stdin.isatty() else _confirm,
     )
@@ -568,8 +568,10 @@ def rollback(
     changed since are left, and listed.
     """
     from holdover.migrate import report  # noqa: PLC0415
+    from holdover.migrate.ends import refuse_without_runs  # noqa: PLC0415
     from holdover.migrate.rollback import rollback as carry_out  # noqa: PLC0415
 
+    refuse_without_runs(target, run)
     done = carry_out(target, run)
     _finish(
         "rollback", done, report.rollback_lines(done), int(done.left > 0), json=json
@@ -667,14 +669,18 @@ def forget(
     _finish("forget", done, report.forget_lines(done), 0, json=json)
 
 
-def _command_line() -> str:
+def _command_line(*addresses: str) -> str:
     """This command as the ledger keeps it, without passwords."""
     import shlex  # noqa: PLC0415
 
     from holdover.compat.stores.address import redact_url  # noqa: PLC0415
     from holdover.migrate.ends import storable  # noqa: PLC0415
 
-    words = [redact_url(word) for word in sys.argv[1:]]
+    # A session id may look like a login, and is needed as it is.
+    words = [
+        redact_url(word) if word in addresses or "://" in word else word
+        for word in sys.argv[1:]
+    ]
     return storable(shlex.join(["holdover", *words]))
 
 

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from holdover.compat.errors import AddressError, HoldoverError
 from holdover.compat.stores.address import (
     redact_url,
+    refuse_driver,
     resolve_env,
     scheme_of,
     sqlite_path,
 )
-from holdover.migrate.errors import MigrateError, TargetError, UsageError
+from holdover.migrate.errors import (
+    MigrateError,
+    RunNotFound,
+    TargetError,
+    UsageError,
+)
 from holdover.migrate.ledger import Ledger, Run
 from holdover.migrate.options import Prepared
 from holdover.migrate.sources import open_source
@@ -52,11 +58,47 @@ def refuse_same_file(source: str, target: str) -> None:
         )
 
 
+def refuse_without_runs(target: str, run_id: str | None) -> None:
+    """Say what is missing where no run can be rolled back; nothing is created.
+
+    Raises:
+        UsageError: There is no store.
+        RunNotFound: The newest run is wanted, and it records none.
+    """
+    with opened_target(target, writing=False) as looking:
+        if looking.missing:
+            raise UsageError(
+                f"{looking.address} holds no store, so that there is nothing to roll "
+                "back.",
+                hint="Check the address.",
+            )
+        if run_id is None and not any(Ledger(looking).runs()):
+            raise RunNotFound(
+                f"{looking.address} records no run, so that there is nothing to roll "
+                "back.",
+                hint="Check the address.",
+            )
+
+
+def _shown(error: HoldoverError, address: str) -> str:
+    """What an error says, where the path in it may hold a login."""
+    text, resolved = str(error), resolve_env(address)
+    if scheme_of(resolved) == "sqlite" and "@" in resolved:
+        with suppress(AddressError):
+            path = Path(sqlite_path(resolved))
+            for one in (path.resolve(), path.resolve().parent, path):
+                text = text.replace(str(one), redact_url(str(one)))
+    return text
+
+
 @contextmanager
 def opened_source(address: str, prepared: Prepared) -> Iterator[Source]:
     """Open a source and close it."""
     try:
-        source = open_source(resolve_env(address), prepared.options.read)
+        resolved = resolve_env(address)
+        if scheme_of(resolved).startswith("sqlite+"):
+            refuse_driver(resolved)
+        source = open_source(resolved, prepared.options.read)
     except AddressError as error:
         raise UsageError(str(error)) from error
     try:
@@ -71,13 +113,15 @@ def opened_target(
 ) -> Iterator[Target]:
     """Open a target and close it; what its driver raises becomes a `TargetError`."""
     try:
-        target = open_target(resolve_env(address), writing=writing, index=index)
+        resolved = resolve_env(address)
+        refuse_driver(resolved)
+        target = open_target(resolved, writing=writing, index=index)
     except AddressError as error:
-        raise UsageError(str(error)) from error
+        raise UsageError(_shown(error, address)) from error
     except MigrateError:
         raise
     except HoldoverError as error:
-        raise TargetError(str(error)) from error
+        raise TargetError(_shown(error, address)) from error
     try:
         yield target
     except HoldoverError as error:

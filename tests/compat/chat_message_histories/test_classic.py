@@ -439,6 +439,34 @@ def test_a_database_in_memory_is_private_to_its_engine(sqlalchemy):
         engine.dispose()
 
 
+@pytest.mark.parametrize(
+    "address",
+    ["sqlite://", "sqlite:///:memory:", "sqlite:///file::memory:?uri=true"],
+)
+def test_an_address_in_memory_is_private_to_its_object(sqlalchemy, both, address):
+    one, other = (
+        both(SQLChatMessageHistory("s", connection=address)) for _ in range(2)
+    )
+    one.add_messages([HI])
+    assert (one.texts(), other.texts()) == (["hi"], [])
+    assert one.engine is one.engine is not other.engine
+    twin = pickle.loads(pickle.dumps(one._target))
+    assert twin.messages == []
+    one._target.session_id = "t"
+    assert one.texts() == []
+    one._target.session_id = "s"
+    assert one.texts() == ["hi"]
+
+
+def test_a_database_in_memory_with_a_name_is_shared(sqlalchemy):
+    named = {
+        "connection": "sqlite:///file:talks?mode=memory&cache=shared&uri=true",
+        "engine_args": {"poolclass": sqlalchemy.pool.SingletonThreadPool},
+    }
+    SQLChatMessageHistory("s", **named).add_user_message("hi")
+    assert SQLChatMessageHistory("s", **named).messages == [HI]
+
+
 def test_no_statement_but_a_select_meets_the_old_table(sqlalchemy):
     old_rows(HI)
     engine = sqlalchemy.create_engine("sqlite:///chat.db")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 import types
 
 import pytest
 
+from holdover import compat
 from holdover.compat import chat_message_histories
 from holdover.compat.base import CLASSIC, BaseChatMessageHistory
 from holdover.compat.chat_message_histories import forwarded as forwarding
@@ -59,6 +61,39 @@ def test_a_missing_class_says_what_to_do(name):
     assert "StoreChatMessageHistory" in str(caught.value)
     if name != "RocksetChatMessageHistory":
         assert "pip install" in str(caught.value)
+
+
+@pytest.fixture
+def imported(monkeypatch):
+    """Import a name from the package, which keeps what it has given once."""
+
+    def imported(name):
+        monkeypatch.delitem(vars(compat), name, raising=False)
+        found = {}
+        exec(f"from holdover.compat import {name}", found)
+        return found[name]
+
+    return imported
+
+
+@pytest.mark.usefixtures("_nothing_installed")
+@pytest.mark.parametrize("name", compat._FORWARDED)
+def test_the_package_says_what_became_of_a_missing_class(name, imported):
+    with pytest.raises(MissingDependency, match=rf"{name} is a class of .*langchain"):
+        imported(name)
+
+
+@pytest.mark.parametrize("name", compat._FORWARDED)
+def test_the_package_gives_what_is_installed(name, imported):
+    try:
+        installed = forwarded(name)
+    except MissingDependency as missing:
+        with pytest.raises(MissingDependency, match=re.escape(str(missing))):
+            imported(name)
+    else:
+        assert imported(name) is installed
+    if name == "MotorheadMemory" and HAS_COMMUNITY and CLASSIC:
+        assert imported(name).__module__.endswith("motorhead_memory")
 
 
 @pytest.mark.usefixtures("_nothing_installed")

@@ -13,7 +13,9 @@ from langgraph.store.memory import InMemoryStore
 
 from holdover.compat.chat_message_histories.store import StoreChatMessageHistory
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::PendingDeprecationWarning"
+)
 
 
 @pytest.mark.parametrize("way", ["sync", "async"])

@@ -62,8 +62,7 @@ def test_environment_keeps_an_address_out_of_sight(monkeypatch):
     monkeypatch.setenv("MY_STORE", "postgresql://u:secret@h/db")
     assert resolve_env("env:MY_STORE") == "postgresql://u:secret@h/db"
     assert resolve_env("a.db") == "a.db"
-    monkeypatch.setenv("MY_STORE", "")
-    for address in ("env:MY_STORE", "env:NOT_SET_AT_ALL", "env:"):
+    for address in ("env:NOT_SET_AT_ALL", "env:"):
         with pytest.raises(AddressError, match="is not set"):
             resolve_env(address)
 
@@ -93,7 +92,18 @@ def test_environment_keeps_an_address_out_of_sight(monkeypatch):
         ("https://h/?access_token=secret&api-key=secret", None),
         ("host=h password=secret dbname=d", "host=h password=*** dbname=d"),
         ("entities.db", "entities.db"),
-        ("sqlite:///u:p@h.db", "sqlite:///u:p@h.db"),
+        ("sqlite:///u:secret@h.db", "sqlite:///u:***@h.db"),
+        ("sqlite://u:secret@h/db", "sqlite://u:***@h/db"),
+        ("postgres//u:secret@h/db", "postgres//u:***@h/db"),
+        ("postgresql:/u:sec/re@t@h/db", "postgresql:/u:***@h/db"),
+        ("u:secret@h:5432/db", "u:***@h:5432/db"),
+        ("redis:u:secret@h:6379", "redis:u:***@h:6379"),
+        ("redis//secret@h:6379", "redis//***@h:6379"),
+        (" postgresql://u:secret@h/db", "postgresql://u:***@h/db"),
+        ("'postgresql://u:secret@h/db'", "postgresql://u:***@h/db"),
+        ("/data/u:secret@h/x.db", "/data/u:***@h/x.db"),
+        ("C:/data/ana@x.org/x.db", "C:/data/ana@x.org/x.db"),
+        ("/data/ana@x.org/x.db", "/data/ana@x.org/x.db"),
         ("module:factory", "module:factory"),
     ],
 )

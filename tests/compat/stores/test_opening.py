@@ -237,6 +237,126 @@ def test_a_fork_opens_its_own(tmp_path):
     use(store)
 
 
+@pytest.mark.parametrize(
+    ("address", "form"),
+    [
+        ("postgres//u:s3cret@h/db", "postgresql://USER"),
+        ("postgresql:/u:s3cret@h/db", "postgresql://USER"),
+        ("postgresql;//u:s3cret@h", "postgresql://USER"),
+        ("postgresql ://u:s3cret@h", "postgresql://USER"),
+        ("postgresql+psycopg2:/u:s3cret@h/db", "postgresql://USER"),
+        ("u:s3cret@h:5432/db", "postgresql://USER"),
+        ("//u:s3cret@h:5432/db", "postgresql://USER"),
+        ("u:s3/cr@t:s3cret@h:5432/db", "postgresql://USER"),
+        ("sqlite://u:s3cret@h/db", "sqlite:///"),
+        ("sqlite:u.s3cret.db", "sqlite:///"),
+        ("redis:u:s3cret@h:6379", "redis://USER"),
+        ("redis//s3cret@h:6379", "redis://USER"),
+        ("upstash+https//s3cret@h", "upstash+https://HOST"),
+        ("jdbc:postgresql://u:s3cret@h/db", "postgresql://USER"),
+        ("DATABASE_URL=postgresql://u:s3cret@h/db", "postgresql://USER"),
+        ("'postgresql://u:s3cret@h/db", "postgresql://USER"),
+        ("postgresql+psycopg2://u:s3cret@h/db", "Leave it out: postgresql://"),
+        (" 'postgresql+psycopg://u:s3cret@h/db' ", "Leave it out: postgresql://"),
+        ("sqlite+aiosqlite:///s.db", "Leave it out: sqlite:///"),
+    ],
+)
+def test_a_mistyped_address_is_refused_with_the_right_form(address, form, tmp_path):
+    with pytest.raises(AddressError) as refused:
+        open_store(address)
+    assert form in str(refused.value)
+    if "@" in address:
+        assert "s3" not in str(refused.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("around", [" {}", "{}\n", "'{}'", '"{}"', " '{}' "])
+def test_spaces_and_quotes_around_an_address_do_not_count(around, monkeypatch):
+    store = open_store("sqlite:///a.db")
+    for address in ("a.db", "sqlite:///a.db"):
+        assert open_store(around.format(address)) is store
+    monkeypatch.setenv("MY_STORE", around.format("sqlite:///a.db"))
+    assert open_store("env:MY_STORE") is store
+    assert open_store(around.format("env:MY_STORE")) is store
+
+
+@pytest.mark.parametrize(
+    "path", ["redis.db", "postgres/memory.db", "./a:b@c.db", "a@b.db", "sqlite"]
+)
+def test_paths_that_only_remind_of_a_url(path, tmp_path):
+    (tmp_path / "postgres").mkdir()
+    use(open_store(path))
+    assert (tmp_path / path).exists()
+
+
+def test_a_path_that_cannot_be_opened_is_shown_without_a_login(tmp_path):
+    for address in ("/u:s3cret@h/db", "sqlite:///u:s3cret@h/db"):
+        for setup in (True, False):
+            with pytest.raises(StoreUnavailable) as refused:
+                open_store(address, setup=setup)
+            assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("address", ["", "  ", "''", '""'])
+def test_an_empty_address_is_refused(address, monkeypatch):
+    with pytest.raises(AddressError, match="is empty"):
+        open_store(address)
+    monkeypatch.setenv("MY_STORE", address)
+    with pytest.raises(AddressError, match="MY_STORE is empty"):
+        open_store("env:MY_STORE")
+
+
+@pytest.mark.parametrize("address", [None, b"a.db", 7, {}])
+def test_what_is_no_text_is_no_address(address):
+    kind = type(address).__name__
+    with pytest.raises(TypeError, match=f"takes an address, not a {kind}"):
+        open_store(address)
+
+
+def test_another_kind_of_file_is_called_so(tmp_path):
+    (tmp_path / "a.db").write_bytes(b"no database at all" * 100)
+    with pytest.raises(StoreUnavailable, match="another kind of file") as refused:
+        open_store("a.db")
+    assert "space" not in str(refused.value)
+
+
+def test_a_factory_named_like_a_scheme_gets_the_right_form():
+    with pytest.raises(AddressError, match="redis://USER"):
+        open_store("redis:localhost")
+
+
+def test_an_index_says_how_long_its_vectors_are(tmp_path):
+    with pytest.raises(ValueError, match="'dims'"):
+        open_store("a.db", index={"embed": lambda texts: [[1.0] for _ in texts]})
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="an open file stays there")
+@pytest.mark.parametrize("become", ["gone", "replaced"])
+def test_a_file_that_is_not_the_same_any_more_is_opened_anew(become, tmp_path, caplog):
+    store = use(open_store("a.db"))
+    for file in tmp_path.iterdir():
+        file.unlink()
+    if become == "replaced":
+        sqlite3.connect(tmp_path / "a.db").close()
+    again = open_store("a.db")
+    assert again is not store
+    assert again.get(("a", "b"), "k") is None
+    use(again)
+    assert (tmp_path / "a.db").exists()
+    assert "removed or replaced" in caplog.text
+    assert open_store("a.db") is again
+    # Who holds the old one is not cut off in the middle; closing closes it, too.
+    assert store.get(("a", "b"), "k") is not None
+    close_stores()
+    with pytest.raises(sqlite3.ProgrammingError):
+        store.get(("a",), "k")
+
+
+def test_memory_in_sqlite_is_one_store():
+    assert open_store("sqlite:///:memory:") is open_store("sqlite:///:memory:")
+
+
 def test_closing_forgets(tmp_path):
     store = open_store("a.db")
     close_stores()
@@ -289,7 +409,8 @@ def test_a_read_only_file_can_be_read(tmp_path):
         os._exit(0)
     os.waitpid(child, 0)
     tmp_path.chmod(0o755)
-    assert os.read(read, 10_000).decode() == "read; The file cannot be written."
+    told = f"read; {tmp_path / 'a.db'} cannot be written."
+    assert os.read(read, 10_000).decode() == told
 
 
 def _read_and_try_to_write():

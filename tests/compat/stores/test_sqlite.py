@@ -527,16 +527,30 @@ def test_the_user_may_read_inside_a_transaction(path):
 )
 def test_errors_are_sentences(message, told):
     error = sqlite3.OperationalError(message)
-    translated = sqlite._translated(error)
+    translated = sqlite.translated(error)
     assert isinstance(translated, StoreUnavailable)
     assert told in str(translated)
     assert translated.hint
     assert translated.__cause__ is error
     wrapped = ValueError("as the stock store wraps it")
     wrapped.__cause__ = error
-    assert told in str(sqlite._translated(wrapped))
+    assert told in str(sqlite.translated(wrapped))
     other = ValueError("something else")
-    assert sqlite._translated(other) is other
+    assert sqlite.translated(other) is other
+
+
+@pytest.mark.parametrize("kind", [stock, lambda path: open_sqlite(str(path))])
+def test_a_lock_held_for_long_names_the_file_and_what_was_written(kind, path, patient):
+    store = kind(path)
+    store.setup()
+    store.conn.execute("PRAGMA busy_timeout=50")
+    told = f"{path} was locked by another program .*nothing was written"
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreUnavailable, match=told):
+            Repository(store, "s").put("entity", {"name": "a", "summary": "x"})
+    assert Repository(store, "s").get("entity", "a") is None
+    store.conn.close()
 
 
 def test_it_is_a_stock_store_for_everybody_else(path):

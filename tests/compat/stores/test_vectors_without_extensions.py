@@ -10,7 +10,9 @@ import sys
 import pytest
 import sqlite_vec
 from langgraph.store.base import PutOp, SearchOp
+from langgraph.store.sqlite import SqliteStore
 
+from holdover.compat.errors import StoreUnsuitable
 from holdover.compat.repository import Repository
 from holdover.compat.stores import distances, sqlite
 from holdover.compat.stores.opening import close_store, open_sqlite, open_store
@@ -202,11 +204,55 @@ def test_a_store_that_can_load_it_uses_sqlite_vec(tmp_path):
     close_store(store)
 
 
+def wrong(texts):
+    return [[1.0, 0.0, 0.0] for _ in texts]
+
+
+@pytest.mark.parametrize(
+    "put",
+    [
+        lambda store: store.put(("a",), "k", {"text": "red"}),
+        lambda store: Repository(store, "s").put("turn", {"text": "red"}),
+    ],
+)
+def test_an_embedding_of_another_length_writes_nothing(put, tmp_path):
+    store = open_sqlite(str(tmp_path / "b.db"), {**index_config(), "embed": wrong})
+    told = f"vectors of 3 numbers, and the index says {DIMENSIONS}.*dims=3"
+    with pytest.raises(StoreUnsuitable, match=told) as refused:
+        put(store)
+    assert refused.value.failed == ("dims",)
+    for table in ("store", "store_vectors"):
+        rows = store.conn.execute(f"SELECT count(*) FROM {table}").fetchone()
+        assert rows == (0,)
+    store.put(("a",), "k", {"text": "red"}, index=False)
+    with pytest.raises(StoreUnsuitable, match=told):
+        store.search(("a",), query="red")
+    close_store(store)
+
+
+@pytest.mark.parametrize("kind", [SqliteStore, sqlite.HoldoverSqliteStore])
+def test_a_search_among_vectors_of_another_length_names_both(kind, tmp_path):
+    path = str(tmp_path / "b.db")
+    with_index = open_sqlite(path, index_config())
+    Repository(with_index, "s").put("turn", {"text": "red"})
+    close_store(with_index)
+    conn = sqlite.connect(path)
+    sqlite.load_vectors(conn)
+    store = kind(conn, index={"dims": 3, "embed": wrong, "fields": ["text"]})
+    store.is_setup = True  # the stock set-up wants to load an extension
+    told = f"vectors of {DIMENSIONS} numbers, .* vectors of 3 numbers.*again"
+    with pytest.raises(StoreUnsuitable, match=told):
+        Repository(store, "s").search("turn", "red")
+    conn.close()
+
+
 def test_wrong_dimensions_are_an_error(store, tmp_path):
     store.put(("a",), "k", {"text": "red"})
     index = {"dims": 2, "embed": lambda texts: [[1.0, 0.0] for _ in texts]}
     other = open_sqlite(str(tmp_path / "a.db"), index)
-    with pytest.raises(sqlite3.OperationalError):
+    told = f"vectors of {DIMENSIONS} numbers, .* vectors of 2 numbers.*again"
+    with pytest.raises(StoreUnsuitable, match=told) as refused:
         other.search(("a",), query="red")
+    assert refused.value.failed == ("dims",)
     close_store(other)
     assert len(embed(["red"])[0]) == DIMENSIONS

@@ -364,6 +364,53 @@ def a_history_that_was_there_before(lib):
     return len(kept(vectors)), lib.messages(memory.chat_memory)[-1]
 
 
+def remainder_saved(lib, vectors, session=None):
+    """A memory of a turn that is embedded; its history may have a session."""
+
+    class OfSession(lib.ChatMessageHistory):
+        session_id: str
+
+    kind = lib.ChatMessageHistory
+    history = kind() if session is None else OfSession(session_id=session)
+    memory = lib.make(
+        TOKENS,
+        chat_memory=history,
+        retriever=vectors.as_retriever(),
+        return_messages=True,
+        previous_history_template="{current_time} {previous_history}",
+    )
+    # Awaited, classic notes no time, and cannot save the remainder.
+    memory.save_context({"input": f"said to {session}"}, {"output": "nice"})
+    memory.save_remainder()
+    return memory
+
+
+@scenario(TOKENS)
+def histories_of_two_sessions(lib):
+    vectors = lib.vectors()
+    remainder_saved(lib, vectors, "ana")
+    memory = remainder_saved(lib, vectors, "bea")
+    _, *found = untimed(lib.load(memory, "said to ana")["history"])[0][1].split(
+        "Human:"
+    )
+    return sorted(one.strip() for one in found)
+
+
+@scenario(TOKENS)
+def cleared_when_turns_of_a_session_are_embedded(lib):
+    vectors = lib.vectors("of somebody else")
+    remainder_saved(lib, vectors, "ana")
+    lib.clear(remainder_saved(lib, vectors, "bea"))
+    return sorted(untimed(kept(vectors)))
+
+
+@scenario(TOKENS)
+def cleared_when_turns_are_embedded(lib):
+    vectors = lib.vectors()
+    lib.clear(remainder_saved(lib, vectors))
+    return untimed(kept(vectors))
+
+
 @scenario(TOKENS)
 def three_buffers_of_a_vector_buffer(lib):
     memory = talked(lib, 1)

@@ -89,6 +89,7 @@ class SQLChatMessageHistory(ClassicHistory):
         unsafe: bool = False,
         **named: Any,
     ) -> None:
+        self._engines: sql_engines.Engines = {}
         given = _together(positional, {"connection": connection, **named})
         old_name = given.pop("connection_string", None)
         connection = given.pop("connection", None)
@@ -128,11 +129,14 @@ class SQLChatMessageHistory(ClassicHistory):
 
     @property
     def engine(self) -> Engine:
-        """The engine; made when it is asked for, one for all objects of an address."""
+        """The engine; made when it is asked for, one for all objects of an address.
+
+        A database in memory is the object's own.
+        """
         if not isinstance(self._connection, str):
             engine: Engine = self._connection
             return engine
-        return sql_engines.engine_at(self._connection, self._engine_args)
+        return sql_engines.engine_at(self._connection, self._engine_args, self._engines)
 
     @property
     def async_engine(self) -> AsyncEngine:
@@ -175,7 +179,7 @@ class SQLChatMessageHistory(ClassicHistory):
                 f"A {type(self).__name__} with an engine cannot be pickled: make it "
                 "with an address instead."
             )
-        return self.__dict__.copy()
+        return {**self.__dict__, "_engines": {}}
 
     @property
     def _is_async_engine(self) -> bool:

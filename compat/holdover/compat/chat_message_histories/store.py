@@ -212,7 +212,7 @@ class StoreChatMessageHistory(BaseChatMessageHistory):
             return
         old = self._old_history()
         if old is not None:
-            repository = self.repository
+            repository = yield from self.place.opened()
             wanted = yield Do(
                 lambda: repository.unadopted(_MESSAGE),
                 lambda: repository.aunadopted(_MESSAGE),
@@ -245,7 +245,7 @@ class StoreChatMessageHistory(BaseChatMessageHistory):
         if limit <= 0 or self._is_nowhere():
             return []
         yield from self._first()
-        repository = self.repository
+        repository = yield from self.place.opened()
         options: dict[str, Any] = {"after": after, "limit": limit, "reverse": reverse}
         found: list[Record] = yield Do(
             lambda: repository.page(_MESSAGE, **options),
@@ -264,7 +264,11 @@ class StoreChatMessageHistory(BaseChatMessageHistory):
         if not contents:
             return
         yield from self._first()
-        repository, lifetime = self.repository, self.lifetime
+        if not self._keys.began:
+            # The clock of who wrote last may be ahead of ours.
+            yield from self._page(None, 1, reverse=True)
+        repository = yield from self.place.opened()
+        lifetime = self.lifetime
         if lifetime is not None and self._ends_together:
             slack = lifetime / _SLACK
             yield Do(
@@ -292,7 +296,8 @@ class StoreChatMessageHistory(BaseChatMessageHistory):
                 gone.append(key)
         # First what is new: a failure in between leaves more than it should be.
         yield from self._add(messages[kept:])
-        repository, names = self.repository, list(map(_raw, gone))
+        repository = yield from self.place.opened()
+        names = list(map(_raw, gone))
         if names:
             yield Do(
                 lambda: repository.delete_many(_MESSAGE, names),
@@ -302,7 +307,7 @@ class StoreChatMessageHistory(BaseChatMessageHistory):
     def _clear(self) -> Operation[None]:
         if self._is_nowhere():
             return
-        repository = self.repository
+        repository = yield from self.place.opened()
         yield Do(
             lambda: repository.clear(_MESSAGE), lambda: repository.aclear(_MESSAGE)
         )
@@ -313,7 +318,7 @@ class StoreChatMessageHistory(BaseChatMessageHistory):
         if self._is_nowhere():
             return 0
         yield from self._first()
-        repository = self.repository
+        repository = yield from self.place.opened()
         number: int = yield Do(
             lambda: repository.count(_MESSAGE), lambda: repository.acount(_MESSAGE)
         )
@@ -323,7 +328,7 @@ class StoreChatMessageHistory(BaseChatMessageHistory):
         if self._is_nowhere():
             return False
         yield from self._first()
-        repository, name = self.repository, _raw(key)
+        repository, name = (yield from self.place.opened()), _raw(key)
         there: bool = yield Do(
             lambda: repository.delete(_MESSAGE, name),
             lambda: repository.adelete(_MESSAGE, name),

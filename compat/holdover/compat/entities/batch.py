@@ -60,8 +60,10 @@ class Batch:
     ) -> None:
         self._drain, self._owner, self._report = drain, owner, report
         self._first = works[0]
-        # Begun before, and not finished: part of it may be done.
-        self._begun = works[0].claims > 1
+        # Begun before, and not finished: part of it may be done. What was begun need
+        # not be the first any more: an item may come later than its key says.
+        others = works[1:]
+        self._begun = self._first.claims > 1 or any(work.claims for work in others)
         self._ended = threading.Event()
         self._postponed: tuple[Work, bool] | None = None
         # What failed in one turn waits in the following ones too: order is kept.

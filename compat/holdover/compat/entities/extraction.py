@@ -14,26 +14,23 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from holdover.compat.prompting import MAX_ANSWER, without_thoughts
 from holdover.compat.records import normalised
 
 MAX_NAME = 200
-#: How much of an answer is read, once the model's thoughts are gone.
-MAX_ANSWER = 20_000
 _MAX_THOUGHTS = 2_000_000
+#: How many items of a list are looked at; whoever names no one in so many, will not.
+_MAX_ITEMS = 1_000
 _MAX_VALUES = 50
 _MAX_DEPTH = 4
 _MAX_WORDS = 14
 
-_TAGS = "think|thinking|thoughts?|reasoning"
-_THOUGHTS = re.compile(
-    rf"<({_TAGS})>.*?(?:</\1>|\Z)|\[THINK\].*?(?:\[/THINK\]|\Z)",
-    re.DOTALL | re.IGNORECASE,
-)
-_THOUGHT_ENDS = re.compile(rf"</(?:{_TAGS})>|\[/THINK\]", re.IGNORECASE)
 _BREAK = re.compile(
     "\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]|<br ?/?>|</?li>", re.IGNORECASE
 )
 _INVISIBLE = re.compile("[\x00\u200b\u2060\ufeff\ud800-\udfff]")
+# Over long runs of spaces, searches take quadratic time.
+_GAP = re.compile(r"[^\S\n]{20,}")
 _CONTROL = re.compile("[\x01-\x08\x0e-\x1f\x7f-\x9f]")
 _FENCED = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
 _MARKUP = re.compile(
@@ -166,10 +163,9 @@ def parse_entities(answer: object, *, limit: int = 20) -> list[str]:
 
 
 def _readable(answer: str) -> str:
-    text = _THOUGHTS.sub(" ", answer[:_MAX_THOUGHTS])
-    # Some chat templates put the opening tag into the prompt.
-    text = _THOUGHT_ENDS.split(text)[-1].lstrip()[:MAX_ANSWER]
-    return _CONTROL.sub(" ", _INVISIBLE.sub("", _BREAK.sub("\n", text)))
+    text = without_thoughts(answer[:_MAX_THOUGHTS]).lstrip()[:MAX_ANSWER]
+    text = _CONTROL.sub(" ", _INVISIBLE.sub("", _BREAK.sub("\n", text)))
+    return _GAP.sub(" ", text)
 
 
 def _names(text: str) -> Iterator[str]:
@@ -179,7 +175,7 @@ def _names(text: str) -> Iterator[str]:
     text = _NEXT_TURN.split(_MARKUP.sub("", text).strip(" \t\n,;"))[0]
     values = _from_json(text)
     listed = _from_lines(text) if values is None else values
-    for at, item in enumerate(listed):
+    for at, item in enumerate(islice(listed, _MAX_ITEMS)):
         # ", and Bob" is Bob; Simon and Garfunkel stay together.
         joined = _AND.match(item) if at and values is None else None
         name = _tidied(item[joined.end() :] if joined else item)
@@ -196,7 +192,7 @@ def _from_json(text: str) -> list[str] | None:
     for source in (text, text.replace("'", '"')):
         values = _decoded(source, at)
         if values:
-            return list(islice((name for v in values for name in _texts(v, 0)), 1_000))
+            return [name for value in values for name in _texts(value, 0)]
     return None
 
 

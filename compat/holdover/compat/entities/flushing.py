@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from dataclasses import replace
 
 from holdover.compat.background import Outcome, worker
-from holdover.compat.both_ways import Do, Operation, arun, run
+from holdover.compat.both_ways import Do, Operation, arun, run, visiting
 from holdover.compat.entities.access import is_private
 from holdover.compat.entities.fields import EntityFields
 from holdover.compat.entities.queue import BUSY_PAUSE, Drain, Report
-from holdover.compat.entities.state import drive
+from holdover.compat.entities.state import Home
 from holdover.compat.errors import SyncUseOfAsyncStore
 
 logger = logging.getLogger("holdover.compat")
@@ -34,6 +35,22 @@ class EntityFlushing(EntityFields):
             merge=self.debounce > 0,
             explicit=explicit,
         )
+
+    def _drain_from(self, home: Home, *, explicit: bool) -> Drain:
+        """A drain of this thread that asks the model on the loop async code uses.
+
+        A model may work only there. The rest stays here: the end of a loop would cut it
+        off between a summary and its settling, and leave a write to a thread that
+        nobody waits for.
+        """
+        drain = self._drain(explicit=explicit)
+        there = replace(
+            drain,
+            asking=replace(drain.asking, home=home),
+            extract=lambda *texts: visiting(home.loop, self._extract(*texts)),
+        )
+        only_async = drain.queue._backend.is_async  # noqa: SLF001 - our own class
+        return replace(there, home=home) if only_async else there
 
     def _look_for_turns(self, *, inside: bool = False) -> Operation[None]:
         """Once: see to what a process left that ended before it was done."""
@@ -65,8 +82,11 @@ class EntityFlushing(EntityFields):
         return self._worked(explicit=True)
 
     def _worked(self, *, explicit: bool) -> Outcome:
-        make = self._drain(explicit=explicit).run
-        report: Report = drive(make, self._state.loop)
+        home = Home(self._state.loop)
+        try:
+            report = run(self._drain_from(home, explicit=explicit).run())
+        finally:
+            home.leave()
         self._keep(report)
         return report.outcome()
 
@@ -142,7 +162,5 @@ class EntityFlushing(EntityFields):
 def log_failure(error: BaseException) -> None:
     """Say that a summary failed, where nothing else does."""
     logger.warning(
-        "A summary failed (%s); the earlier one is kept.",
-        type(error).__name__,
-        exc_info=error,
+        "A summary failed (%s); the earlier one is kept.", type(error).__name__
     )

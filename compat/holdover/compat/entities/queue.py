@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from holdover.compat.background import Outcome
-from holdover.compat.both_ways import Do, Operation
+from holdover.compat.both_ways import Do, Operation, visiting
 from holdover.compat.entities.access import Entities
+from holdover.compat.entities.state import Home
 from holdover.compat.entities.summaries import Asking, Overtaken, together
 from holdover.compat.entities.turnstile import Turnstile
 from holdover.compat.pending import Work
@@ -25,6 +26,8 @@ from holdover.compat.repository import Repository
 LEASE = timedelta(seconds=20)
 #: After how many seconds to look again where another process is at it.
 BUSY_PAUSE = 0.25
+
+_NOWHERE = Home(None)
 
 Extract = Callable[[str, str], Operation[list[str]]]
 
@@ -65,6 +68,7 @@ class Drain:
         human_prefix: Stands before what the human said.
         merge: Whether turns about one entity make one summary.
         explicit: Whether somebody waits for it: every failure counts then.
+        home: Where the queue's store works, if it works only there.
     """
 
     queue: Repository
@@ -75,6 +79,7 @@ class Drain:
     human_prefix: str = "Human"
     merge: bool = False
     explicit: bool = False
+    home: Home = _NOWHERE
 
     def run(self, *, inside: bool = False) -> Operation[Report]:
         """Do what waits; `inside` says that the caller is in the turnstile."""
@@ -83,7 +88,7 @@ class Drain:
             report.busy = True
             return report
         try:
-            yield from self._all(report)
+            yield from visiting(self.home.loop, self._all(report))
         except Overtaken:
             report.busy = True
         finally:

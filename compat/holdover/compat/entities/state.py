@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from concurrent.futures import CancelledError
+from concurrent.futures import Future
 from functools import partial
 from typing import Annotated, Any
 
@@ -15,7 +15,6 @@ from langgraph.store.memory import InMemoryStore
 from pydantic import PlainSerializer, ValidatorFunctionWrapHandler, WrapValidator
 
 from holdover.compat.base import BaseEntityStore
-from holdover.compat.both_ways import Operation, arun, run
 from holdover.compat.entities.access import Names, is_ours, is_private
 from holdover.compat.entity_stores import InMemoryEntityStore, StoreEntityStore
 from holdover.compat.place import Place
@@ -23,7 +22,6 @@ from holdover.compat.repository import Repository
 
 #: Of so many inputs the names are kept until their turns are saved.
 _MOST_INPUTS = 256
-_LOOK_SECONDS = 0.5
 _QUEUE = "_queue"
 
 
@@ -42,6 +40,37 @@ def assigned(cache: list[str]) -> list[str] | None:
     return list(cache) or None
 
 
+class Home:
+    """The event loop that async code of an object runs in, until it ends."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop | None) -> None:
+        self._loop = loop
+        self._stay: Future[None] | None = None
+        if loop is None or not loop.is_running():
+            return
+        # A loop that is about to end cancels its tasks and runs a little longer: what
+        # is begun then is never finished.
+        staying = _forever()
+        try:
+            self._stay = asyncio.run_coroutine_threadsafe(staying, loop)
+        except RuntimeError:  # closed in this very moment
+            staying.close()
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop | None:
+        """The loop, or `None` where it ended."""
+        return None if self._stay is None or self._stay.done() else self._loop
+
+    def leave(self) -> None:
+        """Nothing more is to be done there."""
+        if self._stay and self._loop and not self._loop.is_closed():
+            self._stay.cancel()
+
+
+async def _forever() -> None:
+    await asyncio.Event().wait()
+
+
 class State:
     """What belongs to one memory object; copies and pickles take it along."""
 
@@ -52,6 +81,8 @@ class State:
         self.looked = False
         #: Where async code of this object runs.
         self.loop: asyncio.AbstractEventLoop | None = None
+        # How often it was cleared: who asks a model looks whether that changed.
+        self.cleared = 0
 
     def remember(self, text: str, names: Sequence[str]) -> None:
         """Keep the names in an input until its turn is saved."""
@@ -86,6 +117,7 @@ class State:
 
     def clear(self) -> None:
         """Forget what was said and found."""
+        self.cleared += 1
         self.names.clear()
         self._of_inputs.clear()
 
@@ -144,7 +176,7 @@ def _dump_entities(entities: BaseEntityStore) -> dict[str, Any]:
 EntityStore = Annotated[
     BaseEntityStore,
     WrapValidator(_read_entities),
-    PlainSerializer(_dump_entities, when_used="json"),
+    PlainSerializer(_dump_entities, return_type=dict, when_used="json"),
 ]
 
 
@@ -165,27 +197,3 @@ def _spoken(line: str, human_prefix: str, ai_prefix: str) -> BaseMessage:
         if line.startswith(f"{prefix}:"):
             return kind(line.removeprefix(f"{prefix}:").strip())
     return HumanMessage(line)
-
-
-def drive(make: Any, loop: asyncio.AbstractEventLoop | None) -> Any:
-    """Run an operation from a thread: on the loop async code uses, while that runs.
-
-    A model may work only there; and it is what the async methods would have done.
-    """
-    if loop is not None and loop.is_running():
-        future = asyncio.run_coroutine_threadsafe(_driven(make()), loop)
-        while loop.is_running() or future.done():
-            try:
-                return future.result(_LOOK_SECONDS)
-            except CancelledError:
-                break  # the loop ends
-            except TimeoutError:
-                if future.done():
-                    raise
-        if not loop.is_closed():
-            future.cancel()
-    return run(make())
-
-
-async def _driven(operation: Operation[Any]) -> Any:
-    return await arun(operation)

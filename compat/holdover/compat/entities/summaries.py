@@ -12,9 +12,10 @@ from langchain_core.runnables import Runnable
 
 from holdover.compat import events
 from holdover.compat.background import is_ending
-from holdover.compat.both_ways import Operation, Together
+from holdover.compat.both_ways import Operation, Together, visiting
 from holdover.compat.entities.access import Entities
 from holdover.compat.entities.filler import is_filler
+from holdover.compat.entities.state import Home
 from holdover.compat.prompting import ask
 
 #: How often a summary is asked for again because another turn changed it meanwhile.
@@ -22,6 +23,7 @@ _ROUNDS = 4
 _SENTENCE_END = re.compile(
     "[.!?\u2026]['\")\\]\u201d\u2019\u00bb]*(?=\\s)|[\u3002\uff01\uff1f]"
 )
+_NOWHERE = Home(None)
 _MODEL_NAMES = ("model_name", "model", "model_id")
 
 
@@ -46,11 +48,12 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How summaries are asked for."""
+    """How summaries are asked for, and where."""
 
     llm: Runnable[Any, Any]
     prompt: BasePromptTemplate[Any]
     max_chars: int | None
+    home: Home = _NOWHERE
 
 
 Confirm = Callable[[], Operation[bool]]
@@ -137,16 +140,15 @@ def summarise(
 def _ask(
     mention: Mention, before: Mapping[str, str | None], asking: Asking
 ) -> Operation[str]:
-    return (
-        yield from ask(
-            asking.llm,
-            asking.prompt,
-            summary=before[mention.name] or "",
-            entity=mention.name,
-            history=mention.history,
-            input=mention.text,
-        )
+    question = ask(
+        asking.llm,
+        asking.prompt,
+        summary=before[mention.name] or "",
+        entity=mention.name,
+        history=mention.history,
+        input=mention.text,
     )
+    return (yield from visiting(asking.home.loop, question))
 
 
 def _useful(answer: str, max_chars: int | None, entities: Entities) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
+from contextlib import AsyncContextDecorator, ContextDecorator
 from typing import Any
 
 from langgraph.store.base import BaseStore
@@ -11,6 +12,7 @@ from langgraph.store.base.batch import AsyncBatchedBaseStore
 from langgraph.store.memory import InMemoryStore
 
 from holdover.compat.errors import StoreUnsuitable
+from holdover.compat.stores.address import check_not_empty
 from holdover.compat.stores.backend import (
     AsyncPlainBackend,
     Backend,
@@ -19,6 +21,33 @@ from holdover.compat.stores.backend import (
 )
 
 _LAST_LOSSY_REDIS = (0, 5, 2)
+
+
+def given_store(store: Any) -> BaseStore | str | None:
+    """What was given as `store=`, so that a mistake shows where it is made.
+
+    Raises:
+        TypeError: It is neither a store nor an address.
+        AddressError: It is an empty address.
+    """
+    if store is None or isinstance(store, BaseStore):
+        return store
+    if isinstance(store, str):
+        check_not_empty(store)
+        return store
+    kind = type(store).__name__
+    if isinstance(store, type):
+        raise TypeError(
+            f"store= is the class {store.__name__}, not a store of that class."
+        )
+    # What `from_conn_string` of LangGraph's stores returns.
+    if isinstance(store, ContextDecorator | AsyncContextDecorator):
+        word = "with" if isinstance(store, ContextDecorator) else "async with"
+        raise TypeError(
+            f"store= is a {kind}, which opens a store and is none: use `{word} … as "
+            "store:`, or pass the address."
+        )
+    raise TypeError(f"store= takes a LangGraph BaseStore or an address, not a {kind}.")
 
 
 def backend_for(store: BaseStore, *, unsafe: bool = False) -> Backend:

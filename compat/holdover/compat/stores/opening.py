@@ -6,17 +6,21 @@ import importlib
 import os
 import sqlite3
 import threading
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from holdover.compat.errors import AddressError, MissingDependency, StoreUnavailable
+from holdover.compat.notices import logger
 from holdover.compat.stores.address import (
     REDIS_SCHEMES,
     redact_url,
+    refuse_driver,
     resolve_env,
+    right_form,
     scheme_of,
     sqlite_path,
 )
@@ -26,7 +30,13 @@ if TYPE_CHECKING:
 
 _POSTGRES = ("postgresql", "postgres")
 _lock = threading.Lock()
-_opened: dict[tuple[str, str, bool], BaseStore] = {}
+_Key = tuple[str, str, bool]
+_opened: dict[_Key, BaseStore] = {}
+#: Device and inode of the files that were opened.
+_files: dict[_Key, tuple[int, int] | None] = {}
+#: Stores whose file was removed or replaced; somebody may still hold one.
+_replaced: weakref.WeakSet[BaseStore] = weakref.WeakSet()
+_listeners: list[Callable[[list[BaseStore]], None]] = []
 #: Stores of the parent process: closing them here would end its connections.
 _inherited: list[BaseStore] = []
 
@@ -34,8 +44,10 @@ _inherited: list[BaseStore] = []
 def _forget_after_fork() -> None:
     global _lock  # noqa: PLW0603 - another thread may have held it when we forked
     _lock = threading.Lock()
-    _inherited.extend(_opened.values())
+    _inherited.extend([*_opened.values(), *_replaced])
     _opened.clear()
+    _files.clear()
+    _replaced.clear()
 
 
 if hasattr(os, "register_at_fork"):
@@ -60,18 +72,72 @@ def open_store(
         AddressError: The address is not of a form listed above.
         StoreUnavailable: It cannot be reached, opened or set up.
         MissingDependency: An extra has to be installed first.
+        TypeError: The address is no text.
+        ValueError: The index does not say how long its vectors are.
     """
+    if not isinstance(url, str):
+        raise TypeError(
+            f"open_store takes an address, not a {type(url).__name__}: a path or URL "
+            "as text."
+        )
     address = resolve_env(url)
+    if index and not index.get("dims"):
+        raise ValueError(
+            "The index has no 'dims': say how many numbers a vector of its embedding "
+            "has, index={'embed': …, 'dims': …}."
+        )
     place = address
-    if scheme_of(address) == "sqlite":
+    is_file = scheme_of(address) == "sqlite"
+    if is_file:
         # The folder we are in may change.
         place = os.path.abspath(sqlite_path(address))  # noqa: PTH100 - no such file yet
     memoised = (place, repr(sorted(index.items())) if index else "", setup)
     with _lock:
+        if is_file:
+            _drop_replaced(place)
         store = _opened.get(memoised)
         if store is None:
             store = _opened[memoised] = _open(address, index, setup=setup)
+            _files[memoised] = _file_at(place) if is_file else None
         return store
+
+
+def _drop_replaced(path: str) -> None:
+    """Forget stores whose file is gone or another one: what they write is lost."""
+    known = [key for key in _opened if key[0] == path and _files.get(key)]
+    found = _file_at(path) if known else None
+    gone = [_opened.pop(key) for key in known if _files[key] != found]
+    if not gone:
+        return
+    logger.warning(
+        "%s was removed or replaced while it was open: it is opened anew. What is "
+        "written by a store that was opened before is lost.",
+        redact_url(path),
+    )
+    for store in gone:
+        # Closed when nobody holds it any more: it may be in use at this moment.
+        closing = weakref.finalize(store, _close, getattr(store, "conn", None))
+        closing.atexit = False
+        _replaced.add(store)
+    _tell(gone)
+
+
+def _file_at(path: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)  # noqa: PTH116
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def when_gone(listener: Callable[[list[BaseStore]], None]) -> None:
+    """Be told of stores that are closed, or whose file is another one by now."""
+    _listeners.append(listener)
+
+
+def _tell(stores: list[BaseStore]) -> None:
+    for listener in _listeners:
+        listener(stores)
 
 
 def is_inherited(store: BaseStore) -> bool:
@@ -80,17 +146,26 @@ def is_inherited(store: BaseStore) -> bool:
 
 
 def close_stores() -> None:
-    """Close what `open_store` opened; a store still in use stops working."""
+    """Close what `open_store` opened; a store still in use stops working.
+
+    Memories, histories and entity stores that were given an address open it again.
+    """
     with _lock:
-        stores = list(_opened.values())
+        stores = [*_opened.values(), *_replaced]
         _opened.clear()
+        _files.clear()
+        _replaced.clear()
+    _tell(stores)
     for store in stores:
         close_store(store)
 
 
 def close_store(store: BaseStore) -> None:
     """Close the connection or pool behind a store that `open_store` made."""
-    own = getattr(store, "conn", store)
+    _close(getattr(store, "conn", store))
+
+
+def _close(own: Any) -> None:
     close = getattr(own, "close", None)
     if close is not None:
         close()
@@ -113,6 +188,7 @@ def _open(address: str, index: Mapping[str, Any] | None, *, setup: bool) -> Base
         return InMemoryStore(index=dict(index) if index else None)  # type: ignore[arg-type]
     if scheme == "factory":
         return _call_factory(address)
+    refuse_driver(address)
     raise AddressError(
         f"{redact_url(address)} is not an address of a store.",
         hint="Give a path, sqlite:///FILE, postgresql://…, redis://…, memory://, "
@@ -126,22 +202,26 @@ def open_sqlite(
     """Open a store in a file, which is created if need be."""
     from holdover.compat.stores import sqlite  # noqa: PLC0415 - loads sqlite-vec
 
+    shown = redact_url(path)
     if os.path.isdir(path):  # noqa: PTH112
-        raise AddressError(f"{path} is a folder.", hint="Name a file in it.")
+        raise AddressError(f"{shown} is a folder.", hint="Name a file in it.")
     if not setup and not os.path.exists(path):  # noqa: PTH110
-        raise StoreUnavailable(f"{path} does not exist.", hint="Check the path.")
+        raise StoreUnavailable(f"{shown} does not exist.", hint="Check the path.")
     try:
         conn = sqlite.connect(path)
         try:
-            sqlite.check_columns(conn, path)
+            sqlite.check_columns(conn, shown)
             if setup:
                 sqlite.ensure_schema(conn, vectors=bool(index))
         except BaseException:
             conn.close()
             raise
     except sqlite3.Error as error:
+        translated = sqlite.translated(error, shown)
+        if isinstance(translated, StoreUnavailable):
+            raise translated from error
         raise StoreUnavailable(
-            f"{path} cannot be opened as a store: {error}.",
+            f"{shown} cannot be opened as a store: {error}.",
             hint="Check the folder, its rights and the free space.",
         ) from error
     store = sqlite.HoldoverSqliteStore(conn, index=dict(index) if index else None)
@@ -204,7 +284,8 @@ def _call_factory(address: str) -> BaseStore:
     except (ImportError, AttributeError) as error:
         raise AddressError(
             f"{address} cannot be imported: {error}.",
-            hint="Write module:function, importable from here (set PYTHONPATH).",
+            hint=right_form(address)
+            or "Write module:function, importable from here (set PYTHONPATH).",
         ) from error
     store = (
         factory()

@@ -88,7 +88,7 @@ def reason(error: BaseException) -> str:
     """What PostgreSQL said, in one line; never its DETAIL, which quotes rows."""
     diagnostic = getattr(error, "diag", None)
     text = (diagnostic and diagnostic.message_primary) or str(error)
-    return " ".join(text.split()).rstrip(".") or type(error).__name__
+    return " ".join(text.split()).rstrip(".?") or type(error).__name__
 
 
 def open_pool(url: str) -> ConnectionPool[Any]:

@@ -20,6 +20,7 @@ from langgraph.store.sqlite import AsyncSqliteStore, SqliteStore
 
 from holdover.compat.errors import StoreUnavailable, StoreUnsuitable
 from holdover.compat.stores import distances
+from holdover.compat.stores.address import redact_url
 from holdover.compat.stores.backend import (
     AsyncPlainBackend,
     DirectReads,
@@ -28,6 +29,7 @@ from holdover.compat.stores.backend import (
     Value,
     revision_in,
 )
+from holdover.compat.stores.lengths import Measuring, differing_lengths, lengths_differ
 
 BUSY_SECONDS = 30.0
 _MOMENT_SECONDS = 0.01
@@ -69,6 +71,9 @@ class HoldoverSqliteStore(SqliteStore):
 
     def __init__(self, conn: sqlite3.Connection, **options: Any) -> None:
         super().__init__(conn, **options)
+        if self.index_config and self.embeddings is not None:
+            dims = self.index_config.get("dims")
+            self.embeddings = Measuring(self.embeddings, dims)
         # Reentrant: who holds a transaction open may read through the store.
         self.lock = threading.RLock()  # type: ignore[assignment]
         self._writing = threading.local()
@@ -89,6 +94,10 @@ class HoldoverSqliteStore(SqliteStore):
         self._writing.now = any(isinstance(op, PutOp) for op in ops)
         try:
             return super().batch(ops)
+        except sqlite3.OperationalError as error:
+            if lengths_differ(error, self):
+                raise differing_lengths(self) from error
+            raise
         finally:
             self._writing.now = False
 
@@ -402,7 +411,9 @@ class SqliteBackend(DirectReads):
 
     def translate(self, error: BaseException) -> BaseException:
         """Name the file and what to do."""
-        return _translated(error)
+        if lengths_differ(error, self.store):
+            return differing_lengths(self.store, _cause(error))
+        return translated(error, _file_of(self.store.conn))
 
 
 class AsyncSqliteBackend(AsyncPlainBackend):
@@ -471,7 +482,7 @@ class AsyncSqliteBackend(AsyncPlainBackend):
 
     def translate(self, error: BaseException) -> BaseException:
         """Name the file and what to do."""
-        return _translated(error)
+        return translated(error)
 
 
 def _replacing(put: PutOp, before: Value) -> tuple[Any, ...]:
@@ -506,24 +517,46 @@ def _is_busy(error: BaseException) -> bool:
 
 
 _REMEDIES = (
-    ("readonly", "The file cannot be written.", "Give a store elsewhere with store=."),
+    ("readonly", "{} cannot be written.", "Give a store elsewhere with store=."),
     ("disk is full", "The disk is full.", "Free some space and repeat."),
     ("disk I/O", "The disk failed.", "Check the disk, then repeat."),
-    ("malformed", "The file is damaged.", "Restore it from a backup."),
-    ("not a database", "The file is not a SQLite database.", "Check the address."),
-    ("locked", "Another program held the lock too long.", "Stop it, then repeat."),
-    ("unable to open", "The file cannot be opened.", "Check the folder and rights."),
-    ("no such table: store", "The file holds no store yet.", "Open it with setup."),
+    ("malformed", "{} is damaged.", "Restore it from a backup."),
+    (
+        "not a database",
+        "{} is another kind of file, not a SQLite database.",
+        "Check the address.",
+    ),
+    (
+        "locked",
+        "{} was locked by another program for too long; nothing was written.",
+        "Stop it, then repeat.",
+    ),
+    (
+        "unable to open",
+        "{} cannot be opened.",
+        "Check the folder, its rights and the free space.",
+    ),
+    ("no such table: store", "{} holds no store yet.", "Open it with setup."),
 )
 
 
-def _translated(error: BaseException) -> BaseException:
+def _file_of(conn: sqlite3.Connection) -> str:
+    try:
+        row = conn.execute("PRAGMA database_list").fetchone()
+    except sqlite3.Error:
+        return ""
+    return redact_url(row[2]) if row and row[2] else ""
+
+
+def translated(error: BaseException, file: str = "") -> BaseException:
+    """What SQLite's error means, in a sentence; others are given back."""
     error = _cause(error)
     if not isinstance(error, sqlite3.Error):
         return error
     for part, sentence, hint in _REMEDIES:
         if part in str(error):
-            unavailable = StoreUnavailable(sentence, hint=hint)
+            text = sentence.format(file or "The file")
+            unavailable = StoreUnavailable(text, hint=hint)
             unavailable.__cause__ = error
             return unavailable
     return error

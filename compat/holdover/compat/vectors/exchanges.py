@@ -72,6 +72,15 @@ def exchanges(entries: Sequence[Entry]) -> list[Exchange]:
     return [one.closed(last=one is found[-1]) for one in found]
 
 
+def turns_of(
+    exchange: Exchange, time: str, parts: Sequence[str]
+) -> list[tuple[dict[str, str], dict[str, str]]]:
+    """An exchange as turns: what was said, with each part of what was answered."""
+    said = {"Human": f"<{time}/00> {exchange.said}"} if exchange.said else {}
+    answered = [{"AI": f"<{time}/{at:02}> {part}"} for at, part in enumerate(parts)]
+    return [(said, part) for part in answered or [{}]]
+
+
 def moment_of(cursor: Cursor) -> datetime | None:
     """When a message was added, where its key tells: a UUIDv7 does."""
     key = cursor.key

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from holdover.compat.both_ways import Do, Operation
+from holdover.compat.entities.turnstile import turnstile
 from holdover.compat.place import Place
 from holdover.compat.transcript import START, Cursor
 
@@ -11,21 +14,21 @@ _KEY = "vector-memory"
 
 
 class Flushed:
-    """Reads and writes the cursor of one session, in a store or in this object."""
+    """Reads and writes the cursor of each session, in its store or in this object."""
 
     def __init__(self) -> None:
-        self._own: Cursor | None = None
+        # Without a store a history may have a session all the same.
+        self._own: dict[tuple[str, ...], Cursor] = {}
 
-    @property
-    def began(self) -> bool:
-        """Whether this object holds a cursor."""
-        return self._own is not None
+    def began(self, place: Place) -> bool:
+        """Whether this object holds the cursor of a place."""
+        return tuple(place.scope) in self._own
 
     def read(self, place: Place) -> Operation[Cursor]:
         """What was moved already."""
         if not place.is_shared:
-            return self._own or START
-        stored = place.repository
+            return self._own.get(tuple(place.scope), START)
+        stored = yield from place.opened()
         record = yield Do(
             lambda: stored.get(_KIND, _KEY), lambda: stored.aget(_KIND, _KEY)
         )
@@ -41,11 +44,11 @@ class Flushed:
     def write(self, place: Place, cursor: Cursor) -> Operation[None]:
         """Note that everything up to there was moved; it never goes back."""
         if not place.is_shared:
-            self._own = cursor
+            self._own[tuple(place.scope)] = cursor
             return
         if (yield from self.read(place)).count >= cursor.count:
             return
-        stored = place.repository
+        stored = yield from place.opened()
         content = {
             "text": f"The vector memory holds the first {cursor.count} messages.",
             "count": cursor.count,
@@ -57,11 +60,25 @@ class Flushed:
             lambda: stored.aput(_KIND, content, keys=[_KEY]),
         )
 
+    def alone(self, place: Place, operation: Operation[None]) -> Operation[None]:
+        """Do this while nobody else in this process moves or clears the session."""
+        key: tuple[Hashable, ...] = (id(self),)
+        if place.is_shared:
+            stored = yield from place.opened()
+            key = id(stored.store), stored.scope
+        gate = turnstile(("vector-tokens", *key))
+        came = yield from gate.enter()
+        try:
+            yield from operation
+        finally:
+            if came:
+                gate.leave()
+
     def clear(self, place: Place) -> Operation[None]:
         """Begin anew."""
-        self._own = START
+        self._own[tuple(place.scope)] = START
         if place.is_shared:
-            stored = place.repository
+            stored = yield from place.opened()
             yield Do(
                 lambda: stored.delete(_KIND, _KEY), lambda: stored.adelete(_KIND, _KEY)
             )

@@ -30,6 +30,13 @@ class IndexedPlace(Place):
 
     index: Mapping[str, Any] | None = None
 
+    @classmethod
+    def of(cls, place: Place, index: Mapping[str, Any]) -> IndexedPlace:
+        """The same place, opened with an index."""
+        other = cls.__new__(cls)
+        other.__dict__.update(place.__getstate__(), index=index)
+        return other
+
     def _opened(self) -> Repository:
         settings = self._settings or configuration()
         address = settings.store if self.store is None else self.store

@@ -16,7 +16,9 @@ from typing import Any
 
 from langchain_core.documents import Document
 
+from holdover.compat.place import Place
 from holdover.compat.records import normalised, now, timestamp
+from holdover.compat.scope import Scope
 
 #: The scope of a document, its labels joined by `/`.
 SCOPE = "holdover_scope"
@@ -37,6 +39,20 @@ _DICT_FILTERS = frozenset(
     }
 )
 _DOCUMENT_FILTERS = frozenset({"InMemoryVectorStore"})
+
+
+def labels_of(place: Place) -> tuple[str, ...] | None:
+    """The labels of what is said in a place; `None` where it has no session or scope.
+
+    In a store of its own a history may have a short name for its session, which others
+    have, too: a vector store is not its own.
+    """
+    if not place.is_named:
+        return None
+    scope, session = place.scope, place.session
+    if session is not None and place.given_scope is None:
+        scope = Scope(*scope[:-1], session)
+    return scope.encoded()
 
 
 class VectorScope:

@@ -20,6 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from holdover.compat.stores.address import redact_url
 from holdover.migrate.errors import (
     SourceDamaged,
     SourceError,
@@ -56,11 +57,11 @@ def source_error(error: sqlite3.Error, path: Path) -> SourceError:
         return locked(path)
     if primary == sqlite3.SQLITE_FULL:
         return SourceUnavailable(
-            f"{path} cannot be read: the disk is full.",
+            f"{_shown(path)} cannot be read: the disk is full.",
             hint="Free some space, or set TMPDIR to another disk.",
         )
     return SourceUnavailable(
-        f"{path} cannot be read ({name}).",
+        f"{_shown(path)} cannot be read ({name}).",
         hint="Check the permissions of the file and its folder.",
     )
 
@@ -68,7 +69,7 @@ def source_error(error: sqlite3.Error, path: Path) -> SourceError:
 def damaged(path: Path, finding: str) -> SourceDamaged:
     """Say that a file's content is broken."""
     return SourceDamaged(
-        f"{path} is damaged or incomplete ({finding}).",
+        f"{_shown(path)} is damaged or incomplete ({finding}).",
         hint="Restore it from a backup, or recover it with `sqlite3 FILE .recover`.",
     )
 
@@ -76,7 +77,7 @@ def damaged(path: Path, finding: str) -> SourceDamaged:
 def locked(path: Path) -> SourceUnavailable:
     """Say that another process keeps readers out."""
     return SourceUnavailable(
-        f"{path} is locked: another process holds an exclusive lock on it.",
+        f"{_shown(path)} is locked: another process holds an exclusive lock on it.",
         hint="Stop that process or let it finish its transaction, then run again.",
     )
 
@@ -128,7 +129,7 @@ class SqliteFile:
         header = self._header(real)
         if header and header[:16] != _MAGIC[: len(header)]:
             raise SourceNotFound(
-                f"{self.path} is not a SQLite database.",
+                f"{_shown(self.path)} is not a SQLite database.",
                 hint="If it is encrypted, decrypt a copy of it first.",
             )
         self.empty = not header
@@ -152,7 +153,8 @@ class SqliteFile:
         try:
             if not stat.S_ISREG(real.stat().st_mode):
                 raise SourceNotFound(
-                    f"{self.path} is not a file.", hint="Name a SQLite database file."
+                    f"{_shown(self.path)} is not a file.",
+                    hint="Name a SQLite database file.",
                 )
             # Closing this drops locks that this process holds on the file, so it
             # comes before SQLite opens it, never after.
@@ -160,14 +162,15 @@ class SqliteFile:
                 return file.read(_HEADER)
         except FileNotFoundError:
             raise SourceNotFound(
-                f"{self.path} does not exist.", hint="Check the path."
+                f"{_shown(self.path)} does not exist.", hint="Check the path."
             ) from None
         except OSError as error:
             raise self._unreadable(error) from None
 
     def _unreadable(self, error: OSError) -> SourceUnavailable:
+        reason = os.strerror(error.errno or 0).lower()
         return SourceUnavailable(
-            f"{self.path} cannot be read: {os.strerror(error.errno or 0).lower()}.",
+            f"{_shown(self.path)} cannot be read: {reason}.",
             hint="Check the permissions of the file and its folder, and free disk.",
         )
 
@@ -238,9 +241,13 @@ class SqliteFile:
                 return
             time.sleep(_PAUSE)
         raise SourceUnavailable(
-            f"{self.path} keeps changing while it is copied.",
+            f"{_shown(self.path)} keeps changing while it is copied.",
             hint="Stop the application that writes to it, then run again.",
         )
+
+
+def _shown(path: Path) -> str:
+    return redact_url(str(path))
 
 
 def _primary(error: sqlite3.Error) -> int:
