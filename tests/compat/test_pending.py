@@ -8,6 +8,8 @@ from langgraph.store.base import PutOp
 
 from holdover.compat.repository import Repository
 
+LEASE = timedelta(seconds=20)
+
 MINUTE = timedelta(minutes=1)
 PAST = timedelta(seconds=-1)
 
@@ -59,6 +61,39 @@ def test_nor_is_work_that_comes_later_than_its_key_says(scope):
     put_plainly(store, namespace, key, value)
     assert mine.claim("other", MINUTE) is None
     assert [w.content["text"] for w in mine.claim("me", MINUTE)] == ["one", "two"]
+
+
+def test_two_that_claim_at_once_share_nothing(scope):
+    """One looks before an older item arrives, and the other after."""
+    from holdover.compat.stores.backend import run
+
+    store = PlainStore()
+    one, two = Repository(store, scope), Repository(store, scope)
+    early = one._backend  # keys are made in order: the first is written last
+    steps = one._enqueue({"text": "older"})
+    write_older = next(steps)
+    one.enqueue({"text": "newer"})
+    claim = one._claim("one", LEASE)
+    looked = next(claim).perform(early)
+    write_older.perform(early)
+    theirs = two.claim("two", LEASE)
+
+    def rest():
+        step = claim.send(looked)
+        while True:
+            try:
+                step = claim.send((yield step))
+            except StopIteration as stop:
+                return stop.value
+
+    mine = run(early, rest())
+
+    texts = [work.content["text"] for work in (*(mine or ()), *(theirs or ()))]
+    assert sorted(texts) in (["newer", "older"], ["older"])
+    assert len(texts) == len(set(texts))
+    # Nobody keeps what he was not given.
+    left = one.claim("two", LEASE)
+    assert [work.content["text"] for work in left or ()] == ["older", "newer"]
 
 
 def test_settled_work_is_gone_or_waits_as_it_is(repository):

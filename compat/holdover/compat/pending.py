@@ -19,7 +19,16 @@ from holdover.compat.erasing import ForgetReport
 from holdover.compat.reading import minutes
 from holdover.compat.records import KINDS, new_revision, now, timestamp
 from holdover.compat.scope import INTERNAL_ROOT, encode_key
-from holdover.compat.stores.backend import Page, Read, Replace, Steps, Write, arun, run
+from holdover.compat.stores.backend import (
+    Page,
+    Read,
+    Replace,
+    Steps,
+    Value,
+    Write,
+    arun,
+    run,
+)
 
 _KIND = "pending"
 #: What was tried often enough, and waits for a person.
@@ -194,8 +203,25 @@ class Pending(Aliasing):
             value = _leased(first.value, owner, lease)
             put = self._backend.put_op(self._waiting(), first.key, value)
             if (yield Replace(put, first.value)):
-                return [w for w in (_work(first.key, value), *works[1:]) if w]
+                mine = [w for w in (_work(first.key, value), *works[1:]) if w]
+                return (yield from self._apart(mine, owner, first.value))
         return None
+
+    def _apart(
+        self, works: list[Work], owner: str, before: Value
+    ) -> Steps[list[Work] | None]:
+        """What nobody else claimed in the same moment, having seen another first item.
+
+        Theirs begins at the item they hold; who holds the older one goes on.
+        """
+        first = works[0]
+        entries = yield Page(self._waiting(), None, CLAIM_AT_MOST)
+        held = [key for key, value in entries if _is_held(value, owner)]
+        if held and held[0] < first.key:
+            put = self._backend.put_op(self._waiting(), first.key, before)
+            yield Replace(put, first.value)
+            return None
+        return [work for work in works if not held or work.key < held[0]]
 
     def _renew(self, key: str, owner: str, lease: timedelta) -> Steps[bool]:
         for _ in range(_ATTEMPTS):
