@@ -19,11 +19,10 @@ from pydantic import (
     WrapValidator,
 )
 
-from holdover.compat import base
+from holdover.compat import base, io_keys
 from holdover.compat.base import BaseChatMessageHistory
 from holdover.compat.both_ways import Do, Operation, arun, run
 from holdover.compat.chat_message_histories.in_memory import ChatMessageHistory
-from holdover.compat.io_keys import get_output_key, get_prompt_input_key, required
 from holdover.compat.memory import StoreMemory
 from holdover.compat.messages import as_messages
 from holdover.compat.place import Place
@@ -98,14 +97,10 @@ class BaseChatMemory(StoreMemory, base.BaseChatMemory):
         return self._said(inputs), self._answered(outputs)
 
     def _said(self, inputs: Mapping[str, Any]) -> Any:
-        if self.input_key is None:
-            return inputs[get_prompt_input_key(inputs, self.memory_variables)]
-        return required(inputs, self.input_key, "input_key")
+        return io_keys.said(inputs, self.input_key, self.memory_variables)
 
     def _answered(self, outputs: Mapping[str, Any]) -> Any:
-        if self.output_key is None:
-            return outputs[get_output_key(outputs, type(self).__name__)]
-        return required(outputs, self.output_key, "output_key")
+        return io_keys.answered(outputs, self.output_key, type(self).__name__)
 
     def _turn(
         self, inputs: dict[str, Any], outputs: dict[str, Any]

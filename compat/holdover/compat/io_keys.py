@@ -66,6 +66,22 @@ def get_output_key(outputs: Mapping[str, Any], owner: str) -> str:
     )
 
 
+def said(
+    inputs: Mapping[str, Any], input_key: str | None, memory_variables: Sequence[str]
+) -> Any:
+    """What was said: under the key that was named, else the one that tells itself."""
+    if input_key is None:
+        return inputs[get_prompt_input_key(inputs, memory_variables)]
+    return required(inputs, input_key, "input_key")
+
+
+def answered(outputs: Mapping[str, Any], output_key: str | None, owner: str) -> Any:
+    """The answer: under the key that was named, else the one that tells itself."""
+    if output_key is None:
+        return outputs[get_output_key(outputs, owner)]
+    return required(outputs, output_key, "output_key")
+
+
 def required(values: Mapping[str, Any], key: str, argument: str) -> Any:
     """The value of a key that was named by an argument.
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import PrivateAttr, computed_field, model_validator
 
+from holdover.compat import io_keys
 from holdover.compat.both_ways import Do, Operation, arun, run
-from holdover.compat.io_keys import get_output_key, get_prompt_input_key, required
 from holdover.compat.memory import StoreMemory
 from holdover.compat.messages import as_messages, content_text, render
 from holdover.compat.transcript import everything
@@ -102,13 +102,8 @@ class ConversationStringBufferMemory(StoreMemory):
     def _turn(
         self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]
     ) -> list[BaseMessage]:
-        said_key, answer_key = self.input_key, self.output_key
-        if said_key is None:
-            said_key = get_prompt_input_key(inputs, self.memory_variables)
-        if answer_key is None:
-            answer_key = get_output_key(outputs, type(self).__name__)
-        said = required(inputs, said_key, "input_key")
-        answered = required(outputs, answer_key, "output_key")
+        said = io_keys.said(inputs, self.input_key, self.memory_variables)
+        answered = io_keys.answered(outputs, self.output_key, type(self).__name__)
         return [*as_messages(said, HumanMessage), *as_messages(answered, AIMessage)]
 
     def _save(
