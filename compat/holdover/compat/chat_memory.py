@@ -15,13 +15,14 @@ from langchain_core.messages import (
 from pydantic import (
     Field,
     PlainSerializer,
+    PrivateAttr,
     ValidatorFunctionWrapHandler,
     WrapValidator,
 )
 
 from holdover.compat import base, io_keys
 from holdover.compat.base import BaseChatMessageHistory
-from holdover.compat.both_ways import Do, Operation, arun, run
+from holdover.compat.both_ways import Do, Operation
 from holdover.compat.chat_message_histories.in_memory import ChatMessageHistory
 from holdover.compat.memory import StoreMemory
 from holdover.compat.messages import as_messages
@@ -64,6 +65,9 @@ class BaseChatMemory(StoreMemory, base.BaseChatMemory):
 
     _state_fields: ClassVar[tuple[str, ...]] = ("chat_memory",)
 
+    # Its own store, under the session of a history of another package.
+    _of_history: Place | None = PrivateAttr(default=None)
+
     def __init__(self, *args: Any, **fields: Any) -> None:
         super().__init__(*args, **fields)
         if "chat_memory" not in self.model_fields_set and self._place.is_shared:
@@ -88,7 +92,9 @@ class BaseChatMemory(StoreMemory, base.BaseChatMemory):
         session = getattr(history, "session_id", None)
         if own.is_named or not isinstance(session, str):
             return own
-        return own.for_session(session)
+        if self._of_history is None or self._of_history.session != session:
+            self._of_history = own.for_session(session)
+        return self._of_history
 
     def _get_input_output(
         self, inputs: dict[str, Any], outputs: dict[str, Any]
@@ -121,29 +127,6 @@ class BaseChatMemory(StoreMemory, base.BaseChatMemory):
     def _clear(self) -> Operation[None]:
         history = self.chat_memory
         yield Do(history.clear, history.aclear)
-
-    def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
-        """Keep a turn.
-
-        Raises:
-            ValueError: Nothing tells which input or output is meant.
-            KeyError: The key that was named is not there.
-        """
-        run(self._save(inputs, outputs))
-
-    async def asave_context(
-        self, inputs: dict[str, Any], outputs: dict[str, Any]
-    ) -> None:
-        """See `save_context`."""
-        await arun(self._save(inputs, outputs))
-
-    def clear(self) -> None:
-        """Remove the messages, and what was derived from them."""
-        run(self._clear())
-
-    async def aclear(self) -> None:
-        """See `clear`."""
-        await arun(self._clear())
 
     def _dump_state(self) -> dict[str, Any]:
         return _dump_history(self.chat_memory)

@@ -89,6 +89,8 @@ class CombinedMemory(StoreMemory):
         return loaded
 
     def _save(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> Operation[None]:
+        """Keep a turn in all of them; what one of them raises is raised at the end."""
+
         def save(memory: BaseMemory) -> Do:
             given = self._inputs_for(memory, inputs)
             return Do(
@@ -108,24 +110,6 @@ class CombinedMemory(StoreMemory):
     async def aload_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """See `load_memory_variables`."""
         return await arun(self._load(inputs))
-
-    def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
-        """Keep a turn in all of them; what one of them raises is raised at the end."""
-        run(self._save(inputs, outputs))
-
-    async def asave_context(
-        self, inputs: dict[str, Any], outputs: dict[str, Any]
-    ) -> None:
-        """See `save_context`."""
-        await arun(self._save(inputs, outputs))
-
-    def clear(self) -> None:
-        """Clear all of them."""
-        run(self._clear())
-
-    async def aclear(self) -> None:
-        """See `clear`."""
-        await arun(self._clear())
 
     def to_dict(self) -> dict[str, Any]:
         """This object and the memories in it, as JSON."""

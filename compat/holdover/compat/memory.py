@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from pydantic import PrivateAttr
 
 from holdover.compat.base import BaseMemory
+from holdover.compat.both_ways import Operation, arun, run
 from holdover.compat.notices import warn_of
 from holdover.compat.place import Place
 
@@ -72,6 +73,37 @@ class StoreMemory(BaseMemory):
     def _records_place(self) -> Place:
         """Where what it derives is kept."""
         return self._place
+
+    def _save(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> Operation[Any]:
+        """What keeping a turn does."""
+        raise NotImplementedError
+
+    def _clear(self) -> Operation[None]:
+        """What clearing does."""
+        raise NotImplementedError
+
+    def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
+        """Keep a turn.
+
+        Raises:
+            ValueError: Nothing tells which input or output is meant.
+            KeyError: The key that was named is not there.
+        """
+        run(self._save(inputs, outputs))
+
+    async def asave_context(
+        self, inputs: dict[str, Any], outputs: dict[str, Any]
+    ) -> None:
+        """See `save_context`."""
+        await arun(self._save(inputs, outputs))
+
+    def clear(self) -> None:
+        """Remove what was said, and what was derived from it."""
+        run(self._clear())
+
+    async def aclear(self) -> None:
+        """See `clear`."""
+        await arun(self._clear())
 
     def to_dict(self) -> dict[str, Any]:
         """This object as JSON: its settings, and all it remembers.

@@ -154,29 +154,6 @@ class ConversationStringBufferMemory(StoreMemory):
         """See `load_memory_variables`."""
         return {self.memory_key: await arun(self._read())}
 
-    def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
-        """Add a turn.
-
-        Raises:
-            ValueError: Nothing tells which input or output is meant.
-            KeyError: The key that was named is not there.
-        """
-        run(self._save(inputs, outputs))
-
-    async def asave_context(
-        self, inputs: dict[str, Any], outputs: dict[str, Any]
-    ) -> None:
-        """See `save_context`."""
-        await arun(self._save(inputs, outputs))
-
-    def clear(self) -> None:
-        """Remove the text."""
-        run(self._clear())
-
-    async def aclear(self) -> None:
-        """See `clear`."""
-        await arun(self._clear())
-
     def _dump_state(self) -> dict[str, Any]:
         return {"buffer": self.buffer}
 
