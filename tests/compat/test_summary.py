@@ -16,6 +16,7 @@ from langgraph.store.memory import InMemoryStore
 from holdover.compat import (
     ConversationSummaryBufferMemory,
     ConversationSummaryMemory,
+    FileChatMessageHistory,
     StoreChatMessageHistory,
 )
 from holdover.compat.prompt import SUMMARY_PROMPT
@@ -626,3 +627,24 @@ async def test_a_store_is_opened_beside_the_event_loop(tmp_path, monkeypatch):
 
     assert len(opened_in) == 1
     assert here not in opened_in
+
+
+def test_two_folders_with_a_file_of_one_name_are_two_sessions_behind_the_reply(
+    tmp_path,
+):
+    """Each flush waits for its own, and raises its own error."""
+
+    def make(folder, model):
+        history = FileChatMessageHistory(tmp_path / folder / "chat.json")
+        return summary_memory(llm=model, chat_memory=history, backlog="background")
+
+    down = fake_models.WordModel(answers=lambda _: RuntimeError("down"))
+    one, two = make("one", down), make("two", Summarizer())
+    talk(one, 1)
+    talk(two, 1, start=1)
+
+    two.flush()
+    with pytest.raises(RuntimeError, match="down"):
+        one.flush()
+    assert "q1" in load(two)
+    assert "q0" not in load(two)

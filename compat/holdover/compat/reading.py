@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import weakref
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
 LABELS = (INTERNAL_ROOT, "labels")
 PAGE = 500
+_next_number = itertools.count()
+_numbers: weakref.WeakKeyDictionary[BaseStore, int] = weakref.WeakKeyDictionary()
 
 
 class OldValue(NamedTuple):
@@ -98,6 +102,14 @@ class Reading:
     def store(self) -> BaseStore:
         """The store itself."""
         return self._backend.store
+
+    @property
+    def identity(self) -> tuple[int, Scope]:
+        """The same for all that work on these records in this process.
+
+        Of the store, it is a number that no other store gets, as an `id` may be.
+        """
+        return _numbers.setdefault(self.store, next(_next_number)), self.scope
 
     def namespace(self, kind: str) -> tuple[str, ...]:
         """The namespace of one kind, as `store.search` takes it."""

@@ -33,33 +33,15 @@ class Summary:
 
     def as_dict(self) -> dict[str, Any]:
         """What a record holds of it."""
-        cursor = self.cursor
-        fields: dict[str, Any] = {
-            "text": self.text or _NO_TEXT,
-            "empty": not self.text,
-            "count": cursor.count,
-            "hash": cursor.hash,
-            "before": list(cursor.before),
-            "last": cursor.key,
-            "recent": list(cursor.recent),
-        }
-        return {n: v for n, v in fields.items() if v or n == "count"}
+        fields = {"text": self.text or _NO_TEXT, **self.cursor.as_dict()}
+        return fields if self.text else {**fields, "empty": True}
 
     @classmethod
     def of(cls, content: Mapping[str, Any], key: str = _KEY) -> Summary:
         """The summary in a record, also one that somebody else wrote."""
-        count, text = content.get("count"), content.get("text")
-        return cls(
-            text if isinstance(text, str) and not content.get("empty") else "",
-            Cursor(
-                count if isinstance(count, int) else 0,
-                _text(content.get("hash")),
-                _text(content.get("last")),
-                _texts(content.get("before")),
-                _texts(content.get("recent")),
-            ),
-            key,
-        )
+        text = content.get("text")
+        text = text if isinstance(text, str) and not content.get("empty") else ""
+        return cls(text, Cursor.of(content), key)
 
 
 NOTHING = Summary()
@@ -133,13 +115,3 @@ class RunningSummary:
         if place.is_shared:
             stored = yield from place.opened()
             yield Do(lambda: stored.clear(_KIND), lambda: stored.aclear(_KIND))
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        return ()
-    return tuple(one for one in value if isinstance(one, str))

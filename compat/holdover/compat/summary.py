@@ -98,7 +98,8 @@ class SummarizedMemory(BaseChatMemory, SummarizerMixin):
         turn = yield from super()._save(inputs, outputs)
         if self.backlog == "background":
             volatile = not self._records_place().is_shared
-            worker().wake(self._work_key(), self._work, volatile=volatile)
+            key = yield from self._work_key()
+            worker().wake(key, self._work, volatile=volatile)
         else:
             yield from self._summarize_turn()
         return turn
@@ -106,12 +107,12 @@ class SummarizedMemory(BaseChatMemory, SummarizerMixin):
     def _summarize_turn(self) -> Operation[None]:
         yield from self._step()
 
-    def _work_key(self) -> Hashable:
-        # Nothing that is opened for it, and no `id`: another object may get it.
+    def _work_key(self) -> Operation[Hashable]:
         place = self._records_place()
         if not place.is_shared:
-            return (self._owner, self._token)
-        return (self._owner, str(place.store or place.root), tuple(place.scope))
+            # No `id`: another object may get it.
+            return self._owner, self._token
+        return self._owner, (yield from place.opened()).identity
 
     def _work(self) -> Outcome:
         """One step behind the replies; again as long as there is more."""
@@ -131,14 +132,14 @@ class SummarizedMemory(BaseChatMemory, SummarizerMixin):
         Raises:
             Exception: What went wrong behind the replies; it is tried again then.
         """
-        key = self._work_key()
+        key = run(self._work_key())
         worker().finished(key, self._work).result()
         _raise(worker().take_error(key))
 
     async def aflush(self) -> None:
         """See `flush`."""
         self._loop = asyncio.get_running_loop()
-        key = self._work_key()
+        key = await arun(self._work_key())
         await asyncio.wrap_future(worker().finished(key, self._work))
         _raise(worker().take_error(key))
 
@@ -151,7 +152,7 @@ class SummarizedMemory(BaseChatMemory, SummarizerMixin):
         await super().asave_context(inputs, outputs)
 
     def _clear(self) -> Operation[None]:
-        worker().drop(self._work_key())
+        worker().drop((yield from self._work_key()))
         # The summary first: one of messages that are gone would not end with them.
         yield from self._running.clear(self._records_place())
         yield from super()._clear()

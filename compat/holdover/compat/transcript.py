@@ -6,7 +6,7 @@ engine; some return copies, some are read by key.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -15,6 +15,7 @@ from langchain_core.messages import BaseMessage, SystemMessage
 from holdover.compat.base import BaseChatMessageHistory
 from holdover.compat.both_ways import Do, Operation
 from holdover.compat.messages import message_hash
+from holdover.compat.records import without_empty
 
 _FIRST_PAGE = 32
 _LARGEST_PAGE = 1_000
@@ -60,6 +61,28 @@ class Cursor:
     key: str = ""
     before: tuple[str, ...] = ()
     recent: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """What a record holds of it."""
+        fields: dict[str, Any] = {
+            "hash": self.hash,
+            "before": list(self.before),
+            "last": self.key,
+            "recent": list(self.recent),
+        }
+        return {"count": self.count, **without_empty(fields)}
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> Cursor:
+        """The cursor in a record, also one that somebody else wrote."""
+        count = content.get("count")
+        return cls(
+            count if isinstance(count, int) else 0,
+            _text(content.get("hash")),
+            _text(content.get("last")),
+            _texts(content.get("before")),
+            _texts(content.get("recent")),
+        )
 
     @property
     def floor(self) -> str:
@@ -224,3 +247,13 @@ def _page(history: Any, after: str | None, limit: int, *, reverse: bool) -> Do:
         lambda: history.page(after=after, limit=limit, reverse=reverse),
         lambda: history.apage(after=after, limit=limit, reverse=reverse),
     )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        return ()
+    return tuple(one for one in value if isinstance(one, str))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Hashable, Mapping, MutableMapping, Sequence
 from typing import Any, ClassVar
 
 from langchain_core.messages import BaseMessage
@@ -171,9 +171,8 @@ class EntityFields(BaseChatMemory):
     def _entities(self) -> Entities:
         return access(self.entity_store, self._state.names)
 
-    def _session(self) -> tuple[int, tuple[str, ...]]:
-        queue = self._queue()
-        return id(queue.store), tuple(queue.scope)
+    def _session(self) -> Hashable:
+        return self._queue().identity
 
     def _turnstile(self) -> Turnstile:
         return turnstile(self._session())

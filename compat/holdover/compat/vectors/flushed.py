@@ -32,14 +32,7 @@ class Flushed:
         record = yield Do(
             lambda: stored.get(_KIND, _KEY), lambda: stored.aget(_KIND, _KEY)
         )
-        content = record.content if record is not None else {}
-        count, digest = content.get("count"), content.get("hash")
-        key = content.get("last")
-        return Cursor(
-            count if isinstance(count, int) else 0,
-            digest if isinstance(digest, str) else "",
-            key if isinstance(key, str) else "",
-        )
+        return Cursor.of(record.content) if record is not None else START
 
     def write(self, place: Place, cursor: Cursor) -> Operation[None]:
         """Note that everything up to there was moved; it never goes back."""
@@ -51,9 +44,7 @@ class Flushed:
         stored = yield from place.opened()
         content = {
             "text": f"The vector memory holds the first {cursor.count} messages.",
-            "count": cursor.count,
-            "hash": cursor.hash,
-            "last": cursor.key,
+            **cursor.as_dict(),
         }
         yield Do(
             lambda: stored.put(_KIND, content, keys=[_KEY]),
@@ -65,7 +56,7 @@ class Flushed:
         key: tuple[Hashable, ...] = (id(self),)
         if place.is_shared:
             stored = yield from place.opened()
-            key = id(stored.store), stored.scope
+            key = (stored.identity,)
         gate = turnstile(("vector-tokens", *key))
         came = yield from gate.enter()
         try:
