@@ -7,7 +7,6 @@ classes. No other module imports the classic packages at module level.
 from __future__ import annotations
 
 import contextlib
-import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,8 @@ from langchain_core.load.serializable import Serializable
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import run_in_executor
 from pydantic import BaseModel, ConfigDict, Field
+
+from holdover.compat.real_modules import import_real
 
 #: The package the bases come from; `None` where no classic package is.
 CLASSIC: str | None = None
@@ -182,8 +183,8 @@ class BaseChatMemory(BaseMemory, ABC):
 if not TYPE_CHECKING:
     for _package in _CLASSIC_PACKAGES:
         try:
-            _chat_memory = importlib.import_module(f"{_package}.memory.chat_memory")
-            _entity = importlib.import_module(f"{_package}.memory.entity")
+            _chat_memory = import_real(f"{_package}.memory.chat_memory")
+            _entity = import_real(f"{_package}.memory.entity")
         except ImportError:
             continue
         BaseChatMemory, BaseMemory = (
@@ -213,4 +214,4 @@ def classic_module(name: str) -> Any:
     """
     if CLASSIC is None:
         raise ImportError("No classic LangChain package is installed.")
-    return importlib.import_module(f"{CLASSIC}.{name}")
+    return import_real(f"{CLASSIC}.{name}")

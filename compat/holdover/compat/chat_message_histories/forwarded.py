@@ -6,11 +6,11 @@ of it, and how to take its messages along.
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
 from typing import Any
 
 from holdover.compat.errors import MissingDependency
+from holdover.compat.real_modules import import_real
 
 __all__ = ["FORWARDED", "forwarded"]
 
@@ -116,7 +116,7 @@ def forwarded(name: str) -> Any:
     forward = FORWARDED[name]
     for module in forward.modules:
         try:
-            found = getattr(importlib.import_module(module), name, None)
+            found = getattr(import_real(module), name, None)
         except ImportError:
             continue
         # Where their own imports fail, some modules define an empty class.
