@@ -80,15 +80,18 @@ class LostNames:
             if type(module) is ModuleType:
                 module.__class__ = PartlyOld
                 self._patched.append(module)
-            if self._override:
-                self._replace(module)
+        if self._override:
+            self._replace(module)
 
     def _replace(self, module: ModuleType) -> None:
-        for name, ours in _moved(module.__name__):
-            before = vars(module).get(name, _ABSENT)
-            if before is not ours:
-                self._replaced.append((module, name, before, ours))
-                setattr(module, name, ours)
+        # Ours are imported before the lock is taken: another thread may hold the lock
+        # of an import, and wait for ours.
+        for name, ours in list(_moved(module.__name__)):
+            with self._lock:
+                before = vars(module).get(name, _ABSENT)
+                if before is not ours:
+                    self._replaced.append((module, name, before, ours))
+                    setattr(module, name, ours)
 
     def replaced(self) -> Iterator[tuple[str, Any]]:
         """What `override` took out of modules: the path, and the old object."""

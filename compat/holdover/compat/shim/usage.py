@@ -156,6 +156,7 @@ class _Seen:
 
     def clear(self) -> None:
         self.uses: dict[tuple[str, str, int], Use] = {}
+        self.noted: set[tuple[str, str, str, int]] = set()
         self.warned: set[tuple[str, int]] = set()
         self.starred: set[tuple[str, str, int]] = set()
         self.mode = Mode.ONCE
@@ -201,12 +202,16 @@ def note(module: str, name: str, found: Answer | None) -> None:
     """
     frame = _user_frame()
     file, line = frame.f_code.co_filename, frame.f_lineno
+    known = (module, name, file, line)
+    if known in _seen.noted:
+        return
     old, code = f"{module}.{name}", found.code if found else "HO204"
     if (module, file, line) not in _seen.starred:
         kind = found.kind.value if found else Kind.FORWARDED.value
         new = found.path if found else f"{in_classic(module)}.{name}"
         _keep(Use(old, new, code, file, line, kind, found.why if found else ""))
     _warn(frame, old, code, said_of(module, name, found))
+    _seen.noted.add(known)
 
 
 def note_star(module: str) -> None:
