@@ -51,7 +51,7 @@ def _any_string(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
 AnyString = Annotated[str, WrapValidator(_any_string)]
 
 
-class StoreEntityStore(BaseEntityStore):
+class StoreEntityStore(BaseEntityStore):  # noqa: PLW1641 - it changes
     """The five methods and their twins, over a repository made at first use."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="ignore")
@@ -63,6 +63,27 @@ class StoreEntityStore(BaseEntityStore):
     def _place(self) -> Place:
         """Where the records are; no private attribute, which pydantic finds slowly."""
         return Place(own_store=self._own_store)
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        """Take up a state, also that of a classic entity store."""
+        if _PLACE in state.get("__dict__", ()):
+            super().__setstate__(state)
+            return
+        from holdover.compat.old_states import revive  # noqa: PLC0415 - rarely needed
+
+        revive(self, state)
+
+    def __eq__(self, other: object) -> bool:
+        """As in classic: of one class, for the same entities."""
+        if type(self) is not type(other) or not isinstance(other, StoreEntityStore):
+            return False
+        return self._given() == other._given() and self._has_same(other)
+
+    def _given(self) -> dict[str, Any]:
+        return {name: one for name, one in self.__dict__.items() if name != _PLACE}
+
+    def _has_same(self, other: StoreEntityStore) -> bool:
+        return self._settled().is_same(other._settled())
 
     def _settle(
         self,
@@ -260,6 +281,13 @@ class InMemoryEntityStore(StoreEntityStore):
 
     def _own_scope(self) -> tuple[str, str]:
         return DEFAULT_ROOT, self._session_id or DEFAULT_SESSION
+
+    def _has_same(self, other: StoreEntityStore) -> bool:
+        assert isinstance(other, InMemoryEntityStore)  # noqa: S101 - of one class
+        theirs = other._private  # noqa: SLF001 - our own class
+        if self._private is None or theirs is None:
+            return self._private is theirs is None and super()._has_same(other)
+        return self._private == theirs
 
     @property
     def _private(self) -> dict[str, str | None] | None:

@@ -44,6 +44,17 @@ class EntityGraph:
         self._given: list[KnowledgeTriple] = [KnowledgeTriple(*one) for one in triples]
         self._source: Any = None
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take up a state, also that of a `NetworkxEntityGraph`."""
+        if "_triples" in state:
+            self.__dict__.update(state)
+            return
+        from holdover.compat.old_states import (  # noqa: PLC0415 - rarely needed
+            old_triples,
+        )
+
+        EntityGraph.__init__(self, old_triples(state))
+
     @classmethod
     def of(cls, graph: Any) -> Self:
         """Take over the triples of another graph, when they are first needed.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from pydantic import PrivateAttr
+from pydantic import BaseModel, PrivateAttr
 
 from holdover.compat.base import BaseMemory
 from holdover.compat.both_ways import Operation, arun, run
@@ -20,9 +20,18 @@ if TYPE_CHECKING:
     from holdover.compat.scope import Scope
 
 FORMAT = 1
+_PLACE = "_place"
 
 
-class StoreMemory(BaseMemory):
+def have_same_fields(one: BaseModel, other: BaseModel) -> bool:
+    """Whether two objects are of one class, and were given the same."""
+    return type(one) is type(other) and (one.__dict__, one.__pydantic_extra__) == (
+        other.__dict__,
+        other.__pydantic_extra__,
+    )
+
+
+class StoreMemory(BaseMemory):  # noqa: PLW1641 - it changes
     """A memory that may keep its records in a store.
 
     Args:
@@ -59,6 +68,30 @@ class StoreMemory(BaseMemory):
         if type(self).model_config.get("extra") not in ("allow", "forbid"):
             names = {*known, *(f.alias for f in known.values())}
             warn_of(fields.keys() - names, type(self))
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        """Take up a state, also that of a classic memory."""
+        if _PLACE in (state.get("__pydantic_private__") or ()):
+            super().__setstate__(state)
+            return
+        from holdover.compat.old_states import revive  # noqa: PLC0415 - rarely needed
+
+        revive(self, state)
+
+    def __eq__(self, other: object) -> bool:
+        """As in classic: of one class, with the same fields and memories.
+
+        Of two that keep them in a store, whether it is the same store and session.
+        """
+        if not isinstance(other, StoreMemory) or not have_same_fields(self, other):
+            return False
+        mine, theirs = self._records_place(), other._records_place()
+        if mine.is_shared or theirs.is_shared:
+            return mine.is_same(theirs)
+        return self._dump_state() == other._dump_state()
+
+    def _revived(self) -> None:
+        """What is left to do when it was made of a classic one's state."""
 
     @property
     def base_store(self) -> BaseStore:

@@ -194,6 +194,23 @@ class Place:
                     _places.add(self)
         return repository
 
+    def is_same(self, other: Place) -> bool:
+        """Whether both keep their records in one store, under one scope."""
+        if not (self.is_shared and other.is_shared):
+            return False
+        return self is other or (self._which(), self.scope) == (
+            other._which(),
+            other.scope,
+        )
+
+    def _which(self) -> Any:
+        """What tells its store from others, without opening it."""
+        if self.store is not None:
+            return self.store
+        # What a class opens by itself, its owner's fields tell apart.
+        settings = self._settings or configuration()
+        return settings.store if self.is_configured else None
+
     def for_session(self, session: str) -> Place:
         """The same store, under a session that became known later."""
         other = copy.copy(self)

@@ -12,7 +12,10 @@ from langchain_core.messages import BaseMessage
 from pydantic import PrivateAttr, computed_field
 
 from holdover.compat.background import Outcome, worker
-from holdover.compat.base import BaseChatMessageHistory
+from holdover.compat.base import (
+    BaseChatMessageHistory,
+    InMemoryChatMessageHistory,
+)
 from holdover.compat.both_ways import Operation, arun, run, visiting
 from holdover.compat.chat_memory import BaseChatMemory
 from holdover.compat.notices import logger
@@ -24,7 +27,7 @@ from holdover.compat.summarizing import (
     extend,
     one_step,
 )
-from holdover.compat.transcript import Entry, beyond
+from holdover.compat.transcript import Entry, beyond, moved
 
 __all__ = ["ConversationSummaryMemory", "SummarizerMixin"]
 
@@ -215,6 +218,21 @@ class ConversationSummaryMemory(SummarizedMemory):
     @buffer.setter
     def buffer(self, text: str) -> None:
         run(self._assign(text))
+
+    def _revived(self) -> None:
+        # Classic had summarised what was in its history; elsewhere than in the pickle,
+        # more may have come since.
+        history, place = self.chat_memory, self._records_place()
+        summary = run(self._summary())
+        if (
+            not summary.text
+            or place.is_shared
+            or not isinstance(history, InMemoryChatMessageHistory)
+        ):
+            return
+        entries = run(beyond(history, summary.cursor))
+        covering = replace(summary, cursor=moved(summary.cursor, entries))
+        run(self._running.write(place, covering))
 
     @classmethod
     def from_messages(

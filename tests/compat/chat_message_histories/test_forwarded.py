@@ -49,7 +49,7 @@ def _nothing_installed(monkeypatch):
     def missing(name):
         raise ImportError(name)
 
-    monkeypatch.setattr(forwarding.importlib, "import_module", missing)
+    monkeypatch.setattr(forwarding, "import_real", missing)
 
 
 @pytest.mark.usefixtures("_nothing_installed")

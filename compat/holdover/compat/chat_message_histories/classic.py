@@ -56,6 +56,17 @@ class ClassicHistory(StoreChatMessageHistory):
         )
         self._begin(place, ttl)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take up a state, also that of a classic history."""
+        if "place" in state:
+            self.__dict__.update(state)
+            return
+        from holdover.compat.old_states import (  # noqa: PLC0415 - rarely needed
+            revive_plain,
+        )
+
+        revive_plain(self, state)
+
     def _own_store(self) -> BaseStore:
         """Open the store used where none is given or configured."""
         raise NotImplementedError

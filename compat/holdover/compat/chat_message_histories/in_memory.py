@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from holdover.compat.base import InMemoryChatMessageHistory
 
 __all__ = ["ChatMessageHistory"]
@@ -9,3 +11,11 @@ __all__ = ["ChatMessageHistory"]
 
 class ChatMessageHistory(InMemoryChatMessageHistory):
     """A history in memory; gone with the object."""
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        """Take up a state, also one that pydantic 1 pickled."""
+        super().__setstate__(state)
+        if "__pydantic_fields_set__" not in state:
+            from holdover.compat.half_made import mend  # noqa: PLC0415 - rarely needed
+
+            mend([self])

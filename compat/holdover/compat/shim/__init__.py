@@ -30,10 +30,13 @@ from holdover.compat.shim.usage import (
 )
 
 if TYPE_CHECKING:
+    from holdover.compat.placeholders import NoLongerExists, Placeholder
     from holdover.compat.shim.pickles import load, loads
 
 __all__ = [
     "LegacyImportWarning",
+    "NoLongerExists",
+    "Placeholder",
     "Report",
     "Use",
     "install",
@@ -45,6 +48,13 @@ __all__ = [
     "uninstall",
 ]
 
+#: What only reads pickles, by the module it is in.
+_LATER = {
+    "NoLongerExists": "placeholders",
+    "Placeholder": "placeholders",
+    "load": "shim.pickles",
+    "loads": "shim.pickles",
+}
 _lock = threading.RLock()
 _hooks: list[tuple[OldPaths, LostNames]] = []
 
@@ -141,6 +151,6 @@ def _warn_of_keepers(lost_names: LostNames) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in ("load", "loads"):
+    if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.pickles"), name)
+    return getattr(importlib.import_module(f"holdover.compat.{_LATER[name]}"), name)
