@@ -23,9 +23,11 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 import data
 import raw
+from codemod import codemod
 from conversations import conversations
 from entity_turn import entity_turn
 from plain_redis import plain_redis
+from shim import shim
 
 ROUNDS = 3
 Row = tuple[str, str, str, str, str]
@@ -319,6 +321,8 @@ GROUPS = {
     "plain-redis": plain_redis,
     "conversations": conversations,
     "entity-turn": entity_turn,
+    "shim": shim,
+    "codemod": codemod,
 }
 
 

@@ -25,7 +25,7 @@ from holdover.migrate import cli
 from holdover.migrate.cli import app
 
 COMMANDS = ["scan", "migrate", "verify", "status", "rollback", "probe", "sweep"]
-COMMANDS += ["forget"]
+COMMANDS += ["forget", "codemod", "exec"]
 CANARY = "CANARY-SUMMARY-8c1f"
 
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 from typer.core import TyperGroup
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _GROUPS = {
     "Move data": ("scan", "migrate", "verify", "status", "rollback"),
     "Care for a store": ("probe", "sweep", "forget"),
+    "Upgrade code": ("codemod", "exec"),
 }
 _FOOTER = """\
 Addresses: a path, sqlite:///FILE, postgresql://, redis[s]://, unix://,
@@ -26,7 +27,8 @@ redis+sentinel://, module:factory, as a source also upstash+https://HOST,
 or env:NAME to keep a password out of the command line.
 Exit codes: 0 done and verified, 1 differences or rejects, 2 usage,
 3 plan has blockers (nothing written), 4 failed and 130 interrupted
-(run the same command again to resume).
+(run the same command again to resume). `codemod --help` has its own,
+and exec has those of the program.
 
 Examples and runbook: https://holdover.readthedocs.io
 """
@@ -66,7 +68,9 @@ app = typer.Typer(
 )
 
 
-def _guarded(command: Callable[..., None]) -> Callable[..., None]:
+def _guarded(
+    command: Callable[..., None], *, failed: int = _FAILED
+) -> Callable[..., None]:
     """Turn what a command raises into one sentence on stderr and an exit code."""
 
     @functools.wraps(command)
@@ -80,14 +84,18 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(_INTERRUPTED) from None
         except BrokenPipeError:
             sys.stderr.close()  # the reader has gone; say nothing more
-            raise typer.Exit(_FAILED) from None
+            raise typer.Exit(failed) from None
         except Exception as error:
-            raise typer.Exit(_explained(error)) from error
+            raise typer.Exit(_explained(error, failed)) from error
 
     return guarded
 
 
-def _explained(error: Exception) -> int:
+#: The commands for code have three exit codes only.
+_guarded_for_code = functools.partial(_guarded, failed=2)
+
+
+def _explained(error: Exception, failed: int) -> int:
     """Say what happened; what we did not foresee keeps its traceback."""
     if isinstance(error, typer.Exit | typer.Abort):
         raise error
@@ -96,9 +104,7 @@ def _explained(error: Exception) -> int:
     if not isinstance(error, HoldoverError | OSError):
         raise error
     _complain(str(error))
-    return (
-        2 if isinstance(error, AddressError) else getattr(error, "exit_code", _FAILED)
-    )
+    return 2 if isinstance(error, AddressError) else getattr(error, "exit_code", failed)
 
 
 def _complain(text: str) -> None:
@@ -275,11 +281,14 @@ def _share(text: str) -> float:
 
 def _print(lines: list[str]) -> None:
     out = sys.stdout
-    text = "\n".join(lines) + "\n"
+    _say(out, "\n".join(lines) + "\n")
+    out.flush()
+
+
+def _say(out: TextIO, text: str) -> None:
     # A terminal that cannot show a name shows its escape instead of failing.
     encoding = out.encoding or "utf-8"
     out.write(text.encode(encoding, "backslashreplace").decode(encoding))
-    out.flush()
 
 
 def _finish(
@@ -667,6 +676,175 @@ def forget(
         typer.confirm("This cannot be undone. Erase?", abort=True, err=True)
     done = carry_out(target, session, entity=entity, root=root, template=template)
     _finish("forget", done, report.forget_lines(done), 0, json=json)
+
+
+@app.command(
+    short_help="Rewrite old imports. Shows a diff; --write changes files.",
+    epilog=_examples("holdover codemod src tests", "holdover codemod src --write"),
+)
+@_guarded_for_code
+def codemod(
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PATHS", help="Files, folders, or - for stdin."),
+    ] = None,
+    write: Annotated[bool, typer.Option("--write", help="Change the files.")] = False,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Only name the files to change, and count them."),
+    ] = False,
+    select: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--select",
+            metavar="CODES",
+            help="Only these rules: codes or how they begin, as HO1,HO301; repeatable.",
+        ),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option("--ignore", metavar="CODES", help="Not these; repeatable."),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--exclude",
+            metavar="GLOB",
+            help="Leave out files and folders of such a name or path; repeatable.",
+        ),
+    ] = None,
+    from_report: Annotated[
+        str | None,
+        typer.Option(
+            "--from-report",
+            metavar="FILE",
+            help="The files in a report of holdover exec; with PATHS, those in them.",
+        ),
+    ] = None,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            show_default=False,
+            help="Processes. Default: one a core.",
+        ),
+    ] = 0,
+    list_: Annotated[bool, typer.Option("--list", help="List the rules.")] = False,
+    explain: Annotated[
+        str | None,
+        typer.Option(
+            "--explain", metavar="CODE", help="Show a rule: why, before and after."
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    r"""Rewrite old imports. Shows a diff; --write changes files.
+
+    Answers: what has to be written instead of imports and arguments of LangChain
+    before 1.0? Python files, stubs and notebooks; the rest of a file stays to the
+    byte. Stdout is a patch, or with --write and --check the names of files; what is
+    left for a person is on stderr, and as a TODO in the file.
+
+    \b
+    Exit codes: 0 nothing to do, 1 changes needed or made, or places left for a
+    person, 2 usage or files that failed, 130 interrupted.
+    """
+    from holdover.migrate.codemod import command, showing  # noqa: PLC0415
+    from holdover.migrate.codemod.choosing import choose, rule_of  # noqa: PLC0415
+    from holdover.migrate.codemod.rule import ALL  # noqa: PLC0415
+
+    codes = choose(ALL, select or (), ignore or ())
+    if list_ or explain:
+        rules = [rule_of(ALL, explain)] if explain else [ALL[c] for c in sorted(codes)]
+        if json:
+            _print([showing.rules_as_json(rules)])
+        else:
+            _print(showing.explained(*rules) if explain else showing.listed(rules))
+        return
+    request = command.Request(
+        tuple(paths or ()),
+        codes,
+        write=write,
+        check=check,
+        json=json,
+        report=from_report or "",
+        exclude=tuple(exclude or ()),
+        jobs=jobs,
+    )
+    out, err = (functools.partial(_say, one) for one in (sys.stdout, sys.stderr))
+    exit_code = command.codemod(request, out, err)
+    sys.stdout.flush()
+    raise typer.Exit(exit_code)
+
+
+@app.command(
+    "exec",
+    context_settings={"allow_interspersed_args": False},
+    epilog=_examples(
+        "holdover exec --report old.txt app.py --port 8000",
+        "holdover exec -m pytest tests",
+    ),
+)
+@_guarded_for_code
+def exec_(
+    script: Annotated[
+        str,
+        typer.Argument(
+            metavar="SCRIPT",
+            help="A file or folder, or - for stdin.",
+            show_default=False,
+        ),
+    ],
+    args: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="ARGS", help="All its own, options included."),
+    ] = None,
+    module: Annotated[
+        bool, typer.Option("-m", help="SCRIPT is the name of a module.")
+    ] = False,
+    code: Annotated[
+        bool, typer.Option("-c", help="SCRIPT is the code itself.")
+    ] = False,
+    report: Annotated[
+        str | None,
+        typer.Option(
+            "--report",
+            metavar="FILE",
+            help="Write what ran, as text, and as JSON beside it with the suffix .json "
+            "(or the other way round).",
+        ),
+    ] = None,
+    override: Annotated[
+        bool,
+        typer.Option(
+            "--override", help="Classic memory classes that exist are replaced, too."
+        ),
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No warnings, and no closing line.")
+    ] = False,
+) -> None:
+    """Run a script or module with the old imports working.
+
+    Answers: does the old program still run on LangChain 1.x, and which old imports
+    does it use? It runs as with python, and so do the processes it starts. Options
+    of ours stand before SCRIPT. The exit code is that of the program, or 2 if there
+    is no such script.
+    """
+    from holdover.migrate import execute  # noqa: PLC0415
+    from holdover.migrate.errors import UsageError  # noqa: PLC0415
+
+    if module and code:
+        raise UsageError("Give -m or -c, not both.")
+    kind = "module" if module else "code" if code else "script"
+    program = execute.Program(script, tuple(args or ()), kind)
+    if report is None:
+        raise typer.Exit(execute.execute(program, override=override, quiet=quiet))
+    done = execute.execute_and_report(program, report, override=override, quiet=quiet)
+    if not quiet:
+        _complain(done.summary)
+    raise typer.Exit(done.exit_code)
 
 
 def _command_line(*addresses: str) -> str:

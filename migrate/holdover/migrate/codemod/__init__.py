@@ -1,0 +1,1 @@
+"""Rewrites old LangChain imports and arguments in source files."""

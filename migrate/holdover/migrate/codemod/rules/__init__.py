@@ -1,0 +1,1 @@
+"""The rules, one module each; a new one is found by being here."""
