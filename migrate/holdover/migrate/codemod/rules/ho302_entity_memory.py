@@ -68,13 +68,13 @@ RULE = Rule(
     before=(
         "from holdover.compat import ConversationEntityMemory\n"
         "\n"
-        'ConversationEntityMemory(llm=llm, store={"Ann": "a pilot"}, buffer=[])\n'
+        'ConversationEntityMemory(llm=m, store={"Ann": "rich"}, buffer=[])\n'
     ),
     after=(
         "from holdover.compat import ConversationEntityMemory, InMemoryEntityStore\n"
         "\n"
-        "ConversationEntityMemory(llm=llm, "
-        'entity_store=InMemoryEntityStore(store={"Ann": "a pilot"}))\n'
+        "ConversationEntityMemory(llm=m, "
+        'entity_store=InMemoryEntityStore(store={"Ann": "rich"}))\n'
     ),
 )
 
