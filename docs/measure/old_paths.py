@@ -1,13 +1,13 @@
 """Write what became of each import path of LangChain before 1.0, for shim and codemod.
 
-    python docs/measure/old_paths.py          reads wheels from the package index
-    python docs/measure/old_paths.py --check  also imports every home found
+    python docs/measure/old_paths.py
 
-It reads the sources of langchain 0.3.27, langchain-classic 1.0.8 and what they point
-to, without importing them, and `tests/corpus/import_paths.json`, a record of which
-paths around memory imported in which release. What these cannot tell is decided by
-hand in `compat/holdover/compat/shim/data/reviewed.json`. It writes `homes.json` beside
-it, and the page `docs/import-paths.md`.
+It takes wheels from the package index and reads, without importing them, the sources
+of langchain 0.3.27, of older releases, of langchain-classic 1.0.8 and of what they
+point to; and `tests/corpus/import_paths.json`, a record of which paths around memory
+imported in which release. What these cannot tell is decided by hand in
+`compat/holdover/compat/shim/data/reviewed.json`. It writes `homes.json` beside it;
+`import_paths.py` makes the page of it.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ SPLIT_OFF = {
 }
 #: Names that were public once and had gone by 0.3.27.
 OLDER = tuple(f"langchain==0.0.{number}" for number in (100, 150, 187, 200, 300, 354))
+#: The last releases before 1.0 of packages that lost names themselves.
+BEFORE = ("langchain-community==0.3.31", "langchain-core==0.3.86")
 #: What `langchain_core.pydantic_v1` handed out, of what applications use.
 PYDANTIC = (
     "BaseModel", "BaseSettings", "ConfigDict", "Extra", "Field", "PrivateAttr",
@@ -69,6 +71,10 @@ MEMORY = (
 GONE = "GONE"
 UNCHANGED = "unchanged"
 
+#: What is below such a condition does not run on import.
+NOT_RUN = re.compile("TYPE_CHECKING|__name__")
+#: Shorter names say too little to be looked for by name alone.
+LONG = 8
 #: What modules call the tables their `__getattr__` asks.
 LOOKUP = re.compile("lookup|_dynamic_imports", re.IGNORECASE)
 
@@ -88,10 +94,14 @@ class Module:
         self.package = package
         self.bound: dict[str, Home | None] = {}
         self.public: list[str] | None = None
+        #: A module that is asked for whatever is not here.
+        self.behind: str | None = None
         tree = ast.parse(source)
         for statement in _unconditional(tree.body):
             self._read(statement)
         for node in ast.walk(tree):
+            if isinstance(node, ast.keyword) and node.arg == "fallback_module":
+                self.behind = str(ast.literal_eval(node.value))
             if isinstance(node, ast.FunctionDef) and node.name == "__getattr__":
                 self._read_getattr(node)
             elif isinstance(node, ast.FunctionDef) and node.name.startswith("_import_"):
@@ -174,7 +184,7 @@ def _unconditional(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     """Give the statements that run on import, and not those for type checkers."""
     for statement in body:
         if isinstance(statement, ast.If):
-            if "TYPE_CHECKING" not in ast.dump(statement.test):
+            if not NOT_RUN.search(ast.dump(statement.test)):
                 yield from _unconditional(statement.body)
         elif isinstance(statement, ast.Try):
             yield from _unconditional(statement.body)
@@ -310,6 +320,9 @@ class Trees:
             here = self.new.get(module)
             if here is None:
                 return None
+            if name not in here.bound and here.behind is not None:
+                module = here.behind
+                continue
             if name not in here.bound:
                 return self._from_community(here, name)
             source = here.bound[name]
@@ -384,16 +397,26 @@ class Table:
 
     def add_vanished(self, module: Module, name: str, release: str) -> None:
         """Decide about a name of a module that 0.3 had no more."""
-        source = module.bound.get(name)
-        if source is not None and source[0].startswith("langchain."):
-            home = self.homes.get(source[0], {}).get(source[1])
-            if home is not None:
-                self.homes[module.name].setdefault(name, home)
-        elif source is None and name[0].isupper():
-            homes = {held[name] for held in self.homes.values() if name in held}
-            if len(homes) == 1 and name not in self.reviewed["names"]:
-                self.homes[module.name].setdefault(name, homes.pop())
+        if name not in self.homes[module.name] and name not in self.reviewed["names"]:
+            home = self._home_of_vanished(module, name)
+            if (
+                home is not None
+                and f"{module.name}.{name}" not in self.reviewed["paths"]
+            ):
+                self.homes[module.name][name] = home
         self.add(module.name, name, release)
+
+    def _home_of_vanished(self, module: Module, name: str) -> Home | None:
+        source = module.bound.get(name)
+        if source is not None:
+            return self.homes.get(source[0], {}).get(source[1])
+        there = self.trees.same_place(module.name, name)
+        if there is not None or len(name) < LONG or name.isupper():
+            return there
+        homes = {held[name] for held in self.homes.values() if name in held}
+        if name[0].islower() and len(homes) > 1:
+            return None  # functions of that name, which do different things
+        return min(homes, key=lambda home: (len(home[0]), home), default=None)
 
     def add(self, module: str, name: str, release: str, probed: str = "") -> None:
         """Decide about one name that a release had."""
@@ -410,7 +433,7 @@ class Table:
             self.removed[module].pop(name, None)
         elif name not in self.removed[module]:
             reason = self.reviewed["removed"].get(name)
-            last = f"It was last in {release}, and no package has it now."
+            last = f"It was last in {release}; Holdover knows no package that has it."
             self.removed[module][name] = reason or last
 
     def _home(self, module: str, name: str) -> Home | None:
@@ -419,14 +442,16 @@ class Table:
             return (self.reviewed["modules"][module], name)
         if path in self.reviewed["paths"]:
             return _split(self.reviewed["paths"][path])
-        if module.startswith("langchain_community"):
+        if module.startswith(("langchain_community", "langchain_core")):
             return self._of_community(module, name)
         found = (
             self.trees.home(module, name)
             if module.startswith("langchain.") or module == "langchain"
             else None
         )
-        if found is None and name in self.reviewed["names"]:
+        # Community has kept files of classes that it no longer makes public.
+        left = found is None or found[0].startswith("langchain_community.")
+        if left and name in self.reviewed["names"]:
             return _split(self.reviewed["names"][name])
         return found
 
@@ -448,7 +473,7 @@ class Table:
         here = self.present.get(module)
         if here is None:
             return False
-        if module.startswith("langchain_community"):
+        if module.startswith(("langchain_community", "langchain_core")):
             return name in here.bound and not self._of_community(module, name)
         return name in (here.public or ()) or name == "__version__"
 
@@ -498,6 +523,9 @@ def _split(path: str) -> Home:
 def names_in(module: Module, everything: dict[str, Module]) -> Iterator[str]:
     """The names of an old module that somebody may have imported."""
     yield from module.public or ()
+    behind = module.behind and everything.get(module.behind)
+    if behind:
+        yield from (name for name, one in behind.bound.items() if one is None)
     for name, source in module.bound.items():
         if name.startswith("__") or name == "logger":
             continue
@@ -531,6 +559,8 @@ def build(folder: Path) -> dict[str, object]:
             table.add(module.name, name, _said(OLD))
     for release in reversed(OLDER):
         _add_older(table, fetch(folder / release, release), _said(release))
+    for release in BEFORE:
+        _add_before(table, fetch(folder / release, release), _said(release))
     _add_probed(table)
     return table.document()
 
@@ -541,12 +571,32 @@ def _said(release: str) -> str:
 
 def _add_older(table: Table, older: dict[str, Module], last: str) -> None:
     for module in older.values():
-        if module.name in table.trees.old:  # what it made public counts
-            for name in module.public or ():
-                table.add(module.name, name, last)
+        if module.name in table.trees.old:
+            for name in _own_names(module):
+                table.add_vanished(module, name, last)
         elif module.name.startswith("langchain"):
             for name in names_in(module, older):
                 table.add_vanished(module, name, last)
+
+
+def _own_names(module: Module) -> Iterator[str]:
+    """What a module that lived on made, or handed out."""
+    yield from module.public or ()
+    for name, source in module.bound.items():
+        of_langchain = source is not None and source[0].startswith("langchain")
+        if name[0] == "_" or name.isupper() or name == "logger":
+            continue
+        if source is None or (module.package and of_langchain):
+            yield name
+
+
+def _add_before(table: Table, before: dict[str, Module], last: str) -> None:
+    """Add what packages that still exist have lost."""
+    for module in before.values():
+        here = table.trees.new.get(module.name)
+        for name in module.public or ():
+            if here is None or name not in {*here.bound, *(here.public or ())}:
+                table.add(module.name, name, last)
 
 
 def _add_probed(table: Table) -> None:

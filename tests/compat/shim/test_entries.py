@@ -41,6 +41,27 @@ HOMES = json.loads((DATA / "homes.json").read_text("utf-8"))["modules"]
         ("langchain.chat_models", "ChatOpenAI", "langchain_openai", "HO205"),
         ("langchain.pydantic_v1", "BaseModel", "pydantic.v1", "HO205"),
         ("langchain.schema", "Memory", "holdover.compat", "HO104"),
+        (
+            "langchain.callbacks.base",
+            "CallbackManager",
+            "langchain_core.callbacks",
+            "HO201",
+        ),
+        (
+            "langchain.agents.load_tools",
+            "load_tools",
+            "langchain_community.agent_toolkits.load_tools",
+            "HO202",
+        ),
+        ("langchain_community.chat_models", "ChatOpenAI", "langchain_openai", "HO205"),
+        ("langchain.chat_models.openai", "ChatOpenAI", "langchain_openai", "HO205"),
+        (
+            "langchain.chains.vector_db_qa.base",
+            "VectorDBQA",
+            "langchain_classic.chains",
+            "HO204",
+        ),
+        ("langchain_core.prompts", "PipelinePromptTemplate", "", "HO401"),
         ("langchain_classic.memory", "SimpleMemory", "holdover.compat", "HO101"),
         (
             "langchain_community.chat_message_histories",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import subprocess
 import sys
 import threading
@@ -117,6 +118,92 @@ def test_a_second_installation_changes_nothing():
             assert sys.meta_path == finders
         assert sys.meta_path == finders  # the inner block ended, the outer goes on
     the_shim.uninstall()  # nothing to do
+
+
+@pytest.mark.skipif(not HAS_NEW, reason="langchain 1.x is not installed")
+@pytest.mark.parametrize(
+    "calls",
+    [
+        ["install()", "install(override=True)"],
+        ["install(override=True)", "install()"],
+        ["install(override=True)"] * 3,
+        ["install()", "installed(override=True).__enter__()"],
+        ["installed().__enter__()", "install(override=True)", "install()"],
+    ],
+)
+def test_any_order_of_calls_installs_once(calls):
+    code = "\n".join(
+        [
+            "import sys, warnings",
+            "from holdover.compat import shim",
+            "before = len(sys.meta_path)",
+            *(f"kept = shim.{call}" for call in calls),
+            "import langchain.agents, langchain_classic.memory as m",
+            "print(len(sys.meta_path) - before, m.SimpleMemory.__module__)",
+            "shim.uninstall()",
+            "print(len(sys.meta_path) - before, m.SimpleMemory.__module__)",
+        ]
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == [
+        *("2", "holdover.compat.simple"),
+        *("0", "langchain_classic.memory.simple"),
+    ], done.stderr
+
+
+def test_blocks_that_overlap_end_with_the_last():
+    before = list(sys.meta_path)
+    one, other = the_shim.installed(), the_shim.installed()
+    one.__enter__()
+    other.__enter__()
+    one.__exit__(None, None, None)
+    _use()
+    other.__exit__(None, None, None)
+    assert sys.meta_path == before
+
+
+@pytest.mark.skipif(HAS_OLD, reason="langchain 0.3 has the old modules")
+def test_modules_that_were_made_again_go_as_well():
+    with the_shim.installed():
+        first = importlib.import_module("langchain.memory")
+        importlib.util.module_from_spec(first.__spec__)
+        del sys.modules["langchain.memory"]
+        assert importlib.import_module("langchain.memory") is not first
+    assert "langchain.memory" not in sys.modules
+
+
+@pytest.mark.skipif(HAS_NEW or HAS_OLD, reason="langchain is installed")
+@pytest.mark.parametrize("below", ["langchain", "langchain/memory"])
+def test_a_folder_that_an_installation_left_is_no_module(tmp_path, monkeypatch, below):
+    (tmp_path / below).mkdir(parents=True)
+    monkeypatch.syspath_prepend(tmp_path)
+    with the_shim.installed():
+        _use()
+
+
+@pytest.mark.skipif(HAS_OLD, reason="langchain 0.3 has the old modules")
+def test_a_module_that_is_loaded_lazily():
+    with the_shim.installed():
+        spec = importlib.util.find_spec("langchain.memory")
+        spec.loader = importlib.util.LazyLoader(spec.loader)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        assert module.SimpleMemory.__module__ == "holdover.compat.simple"
+
+
+@pytest.mark.skipif(HAS_NEW or HAS_OLD, reason="langchain is installed")
+def test_langchain_core_asks_a_langchain_for_its_settings():
+    """As langchain-core 0.3 does before every call of a model."""
+    with the_shim.installed():
+        langchain = importlib.import_module("langchain")
+        assert (langchain.verbose, langchain.debug) == (False, False)
+        assert langchain.llm_cache is None
+        assert the_shim.report().uses == ()
 
 
 def test_it_ends_when_the_block_raises():

@@ -93,6 +93,19 @@ def test_modules_that_took_the_old_class_before_are_named(tmp_path):
     assert "Install the shim before them." in told
 
 
+def test_so_are_classes_that_were_derived_from_an_old_one(tmp_path):
+    (tmp_path / "too_early.py").write_text(
+        f"import {ROOT}.memory as m\nclass Mine(m.SimpleMemory): pass\ndel m\n"
+    )
+    _, told = run(
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "import too_early\n"
+        "from holdover.compat import shim\n"
+        "shim.install(override=True)\n"
+    )
+    assert "too_early (Mine)" in told
+
+
 def test_without_override_a_real_module_keeps_its_classes():
     said, _ = run(
         "from holdover.compat import shim\n"

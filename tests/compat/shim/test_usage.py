@@ -39,7 +39,7 @@ def build():
 for _ in range(3):
     build()
 try:
-    from langchain import verbose
+    from langchain.callbacks import set_handler
 except ImportError:
     pass
 """
@@ -102,7 +102,7 @@ def test_the_report_names_each_old_name_and_line(loud_shim, application):
             "HO101",
             "moved",
         ),
-        (10, "langchain.verbose", "", "HO401", "removed"),
+        (10, "langchain.callbacks.set_handler", "", "HO401", "removed"),
     ]
     assert {use.file for use in uses} == {str(application)}
     text = the_shim.report().text()
@@ -250,10 +250,54 @@ def test_the_journal_has_what_every_process_used(tmp_path, application):
     }
 
 
+def test_a_relative_journal_is_one_file(tmp_path, monkeypatch, application):
+    monkeypatch.setenv("HOLDOVER_SHIM", "silent")
+    monkeypatch.setenv("HOLDOVER_SHIM_REPORT", "journal")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    with the_shim.installed():
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        run(application)
+    assert (tmp_path / "journal").exists()
+    assert not (tmp_path / "elsewhere" / "journal").exists()
+
+
+def test_where_warnings_are_errors_a_line_fails_every_time(loud_shim, application):
+    for _ in range(2):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(LegacyImportWarning):
+                run(application)
+
+
+def test_what_is_where_it_is_said_to_be_is_no_use(shim, tmp_path):
+    """Where langchain-classic is gone, its own paths are served."""
+    path = tmp_path / "later.py"
+    path.write_text(
+        "try:\n"
+        "    from langchain_classic.chains import LLMChain\n"
+        "except ImportError:\n"
+        "    pass\n"
+    )
+    run(path)
+    assert the_shim.report().uses == ()
+
+
+def test_a_name_can_be_replaced_at_its_new_place(shim, monkeypatch):
+    from holdover import compat
+
+    monkeypatch.setattr(compat, "SimpleMemory", "a fake", raising=False)
+    space = {}
+    exec("from langchain.memory import SimpleMemory as found", space)
+    assert space["found"] == "a fake"
+
+
 def test_a_journal_cut_short_keeps_its_whole_lines():
     use = Use("langchain.memory.X", "", "HO101", "a.py", 1, "moved")
     line = json.dumps({name: getattr(use, name) for name in Use.__dataclass_fields__})
-    assert read_journal([line, line, line[:20], "", "[]", "null"]).uses == (use,)
+    assert read_journal(
+        [line, line, line[:20], "", "[]", "null", line.replace('"a.py"', "[]")]
+    ).uses == (use,)
 
 
 def test_a_journal_that_cannot_be_written_stops_nobody(

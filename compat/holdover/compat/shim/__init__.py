@@ -17,8 +17,10 @@ import threading
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from holdover.compat.shim.entries import ROOTS
 from holdover.compat.shim.finding import OldPaths
 from holdover.compat.shim.patching import LostNames
 from holdover.compat.shim.usage import (
@@ -56,7 +58,10 @@ _LATER = {
     "loads": "shim.pickles",
 }
 _lock = threading.RLock()
-_hooks: list[tuple[OldPaths, LostNames]] = []
+_hooks: tuple[OldPaths, LostNames] | None = None
+#: Whether `install()` was called, and how many blocks of `installed()` are running.
+_is_wanted = False
+_blocks = 0
 
 
 def install(*, override: bool = False) -> None:
@@ -74,51 +79,68 @@ def install(*, override: bool = False) -> None:
     Raises:
         UnknownMode: `HOLDOVER_SHIM` is something else; a `ValueError`.
     """
+    global _is_wanted  # noqa: PLW0603
     with _lock:
-        if _hooks and not override:
-            return
-        if not _hooks:
-            begin()
-        if override:
-            _build_bases()
-        old_paths, lost_names = OldPaths(), LostNames(override=override)
-        sys.meta_path.insert(0, lost_names)
-        sys.meta_path.append(old_paths)
-        _hooks.append((old_paths, lost_names))
-        lost_names.patch_loaded()
-        if override:
-            _warn_of_keepers(lost_names)
+        _switch_on(override=override)
+        _is_wanted = True
 
 
 def uninstall() -> None:
     """Leave `sys.meta_path`, `sys.modules` and the real modules as they were.
 
-    Names that were imported stay; so do the real modules that they are in.
+    It ends every block of `installed()` as well. Names that were imported stay; so do
+    the real modules that they are in.
     """
+    global _is_wanted, _blocks
     with _lock:
-        while _hooks:
-            old_paths, lost_names = _hooks.pop()
-            for hook in (old_paths, lost_names):
-                if hook in sys.meta_path:
-                    sys.meta_path.remove(hook)
-            lost_names.withdraw()
-            old_paths.withdraw()
+        _is_wanted, _blocks = False, 0
+        _switch_off()
 
 
 @contextlib.contextmanager
 def installed(*, override: bool = False) -> Iterator[None]:
     """Let old paths be imported within a block.
 
-    Inside another one, or after `install()`, they can be imported after it as well.
+    The last of several blocks ends it, whichever that is, and none after `install()`.
     """
+    global _blocks  # noqa: PLW0603
     with _lock:
-        outermost = not _hooks
-        install(override=override)
+        _switch_on(override=override)
+        _blocks += 1
     try:
         yield
     finally:
-        if outermost:
-            uninstall()
+        with _lock:
+            _blocks = max(_blocks - 1, 0)
+            if not _blocks and not _is_wanted:
+                _switch_off()
+
+
+def _switch_on(*, override: bool) -> None:
+    global _hooks  # noqa: PLW0603
+    if _hooks is None:
+        begin()
+        old_paths = OldPaths()
+        _hooks = (old_paths, LostNames(old_paths))
+        sys.meta_path.insert(0, _hooks[1])
+        sys.meta_path.append(old_paths)
+        _hooks[1].patch_loaded()
+    if override and not _hooks[1].overrides:
+        _build_bases()
+        _hooks[1].overrides = True
+        _hooks[1].patch_loaded()
+        _warn_of_keepers(_hooks[1])
+
+
+def _switch_off() -> None:
+    global _hooks  # noqa: PLW0603
+    if _hooks is None:
+        return
+    for hook in _hooks:
+        if hook in sys.meta_path:
+            sys.meta_path.remove(hook)
+        hook.withdraw()
+    _hooks = None
 
 
 def startup_path() -> str:
@@ -133,20 +155,22 @@ def _build_bases() -> None:
 
 def _warn_of_keepers(lost_names: LostNames) -> None:
     """Name the modules that took an old class before it was replaced."""
-    replaced = {id(old): path for path, old in lost_names.replaced()}
+    replaced = {id(old) for _, old in lost_names.replaced() if isinstance(old, type)}
     keepers = sorted(
         f"{module.__name__} ({name})"
         for module in list(sys.modules.values())
-        if not getattr(module, "__name__", "").startswith(("langchain", "holdover"))
-        for name, value in list(getattr(module, "__dict__", {}).items())
-        if id(value) in replaced and isinstance(value, type)
+        if issubclass(type(module), ModuleType)  # some put other things there
+        if module.__name__.partition(".")[0] not in (*ROOTS, "holdover")
+        for name, value in list(vars(module).items())
+        if isinstance(value, type)
+        if not replaced.isdisjoint(map(id, value.__mro__))
     )
     if keepers:
         warnings.warn(
             "These modules were imported before override=True and keep the old "
             f"classes: {', '.join(keepers)}. Install the shim before them.",
             LegacyImportWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

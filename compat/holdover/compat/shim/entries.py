@@ -12,7 +12,6 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 __all__ = [
@@ -31,7 +30,6 @@ __all__ = [
 
 ROOTS = ("langchain", "langchain_classic", "langchain_core", "langchain_community")
 _OURS = "holdover.compat"
-_DATA = Path(__file__).with_name("data")
 #: In `homes.json`, for "the same path in langchain_classic".
 _SAME = "="
 _CODES = {
@@ -217,12 +215,18 @@ def _is_gone_parent(module: str) -> bool:
 
 @functools.cache
 def _data() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((_DATA / "homes.json").read_text("utf-8"))
-    modules: dict[str, Any] = found["modules"]
+    modules: dict[str, Any] = _read_data("homes.json")["modules"]
     return modules
 
 
 @functools.cache
 def _reviewed() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((_DATA / "reviewed.json").read_text("utf-8"))
+    return _read_data("reviewed.json")
+
+
+def _read_data(name: str) -> dict[str, Any]:
+    from importlib.resources import files  # noqa: PLC0415 - slow, and often not needed
+
+    data = files(__package__).joinpath("data", name).read_text("utf-8")
+    found: dict[str, Any] = json.loads(data)
     return found

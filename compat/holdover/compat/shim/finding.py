@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-import threading
 from collections.abc import Iterable, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -16,7 +15,7 @@ from typing import Any
 
 from holdover.compat.real_modules import SERVED
 from holdover.compat.shim import entries, usage
-from holdover.compat.shim.resolving import resolve
+from holdover.compat.shim.resolving import SETTINGS, resolve
 
 __all__ = ["OldPaths", "serve"]
 
@@ -30,13 +29,17 @@ def serve(module: str, name: str) -> Any:
         AttributeError: It is neither.
         ImportError: It was removed, or is in a package that is not installed.
     """
+    path = f"{module}.{name}"
     found = entries.answer(module, name) or entries.answer_without_classic(module, name)
-    if found is None and entries.knows_module(f"{module}.{name}"):
-        return importlib.import_module(f"{module}.{name}")
+    if found is None and entries.knows_module(path):
+        return importlib.import_module(path)
     if found is None:
         value = resolve(module, name)  # raises before it is noted
-    usage.note(module, name, found)
-    return value if found is None else resolve(module, name)
+        usage.note(module, name, None)
+        return value
+    if found.path != path:
+        usage.note(module, name, found)
+    return resolve(module, name)
 
 
 class OldModule(ModuleType):
@@ -49,6 +52,10 @@ class OldModule(ModuleType):
             return list(_resolvable(self.__name__))
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        if (self.__name__, name) in SETTINGS:
+            # langchain-core 0.3 asks at every call of a model, where it finds a
+            # langchain; nobody's code is to be changed for that.
+            return SETTINGS[self.__name__, name]
         return serve(self.__name__, name)
 
     def __dir__(self) -> Iterable[str]:
@@ -68,10 +75,6 @@ def _resolvable(module: str) -> Iterable[str]:
 class OldPaths:
     """Finds the modules that became something else."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._made: dict[str, OldModule] = {}
-
     def find_spec(
         self,
         fullname: str,
@@ -85,40 +88,20 @@ class OldPaths:
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Make an empty module."""
-        module = OldModule(spec.name, f"Served by {_ORIGIN}: see docs/import-paths.")
-        with self._lock:
-            self._made[spec.name] = module
-        return module
+        return OldModule(spec.name, f"Served by {_ORIGIN}: see docs/import-paths.")
 
     def exec_module(self, module: ModuleType) -> None:
         """Mark it; there is nothing to run."""
+        module.__class__ = OldModule  # a lazy loader has given it another
         setattr(module, SERVED, True)
 
     def withdraw(self) -> None:
         """Take all modules out of `sys.modules`, and off their parents."""
-        with self._lock:
-            made, self._made = self._made, {}
-        for name, module in made.items():
-            if sys.modules.get(name) is module:
-                del sys.modules[name]
+        for name, module in list(sys.modules.items()):
+            if type(module) is not OldModule:
+                continue
+            del sys.modules[name]
             parent, _, last = name.rpartition(".")
             above = sys.modules.get(parent)
-            if above is not None and vars(above).get(last) is module:
+            if isinstance(vars(above).get(last) if above else None, OldModule):
                 delattr(above, last)
-
-
-def real_spec(
-    finder: object,
-    fullname: str,
-    path: Sequence[str] | None,
-    target: ModuleType | None,
-) -> ModuleSpec | None:
-    """What the other finders say, without ours."""
-    for other in sys.meta_path:
-        if other is finder or isinstance(other, OldPaths):
-            continue
-        find_spec = getattr(other, "find_spec", None)
-        spec = find_spec(fullname, path, target) if find_spec else None
-        if spec is not None:
-            return spec  # type: ignore[no-any-return]
-    return None

@@ -18,12 +18,12 @@ from typing import Any
 from holdover.compat.real_modules import is_served
 from holdover.compat.shim import entries
 from holdover.compat.shim.entries import Kind
-from holdover.compat.shim.finding import real_spec, serve
+from holdover.compat.shim.finding import OldPaths, serve
 
 __all__ = ["LostNames"]
 
-#: Packages whose modules lost names; of langchain-core only whole modules went.
-_PACKAGES = ("langchain", "langchain_classic", "langchain_community")
+#: Packages whose modules lost names.
+_PACKAGES = entries.ROOTS
 _ABSENT = object()
 
 
@@ -46,8 +46,10 @@ class PartlyOld(ModuleType):
 class LostNames:
     """Gives real modules their lost names, and takes them back."""
 
-    def __init__(self, *, override: bool = False) -> None:
-        self._override = override
+    def __init__(self, old_paths: OldPaths) -> None:
+        #: Whether names that moved to us are replaced, too.
+        self.overrides = False
+        self._old_paths = old_paths
         self._lock = threading.RLock()
         self._patched: list[ModuleType] = []
         self._replaced: list[tuple[ModuleType, str, Any, Any]] = []
@@ -61,10 +63,29 @@ class LostNames:
         """Find what the others find, and come after its loader."""
         if fullname.partition(".")[0] not in _PACKAGES:
             return None
-        spec = real_spec(self, fullname, path, target)
-        if spec is not None and spec.loader is not None:
-            spec.loader = _Afterwards(spec.loader, self.patch)  # type: ignore[assignment]
+        spec = self._real_spec(fullname, path, target)
+        if spec is None:
+            return None
+        if spec.loader is None:  # a folder that an old installation left
+            return self._old_paths.find_spec(fullname, path) or spec
+        spec.loader = _Afterwards(spec.loader, self.patch)  # type: ignore[assignment]
         return spec
+
+    def _real_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,
+        target: ModuleType | None,
+    ) -> ModuleSpec | None:
+        """What the other finders say."""
+        for other in sys.meta_path:
+            find_spec = getattr(other, "find_spec", None)
+            if find_spec is None or isinstance(other, LostNames | OldPaths):
+                continue
+            spec: ModuleSpec | None = find_spec(fullname, path, target)
+            if spec is not None:
+                return spec
+        return None
 
     def patch_loaded(self) -> None:
         """Give their lost names to the modules that are loaded already."""
@@ -80,7 +101,7 @@ class LostNames:
             if type(module) is ModuleType:
                 module.__class__ = PartlyOld
                 self._patched.append(module)
-        if self._override:
+        if self.overrides:
             self._replace(module)
 
     def _replace(self, module: ModuleType) -> None:

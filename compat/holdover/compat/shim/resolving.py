@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from types import ModuleType
 from typing import Any
 
@@ -17,7 +16,15 @@ from holdover.compat.shim.entries import (
     in_classic,
 )
 
-__all__ = ["Removed", "resolve", "said_of"]
+__all__ = ["SETTINGS", "Removed", "resolve", "said_of"]
+
+_CORE = "langchain-core"
+#: Settings that were attributes, and what they are where nobody sets them any more.
+SETTINGS = {
+    ("langchain", "debug"): False,
+    ("langchain", "llm_cache"): None,
+    ("langchain", "verbose"): False,
+}
 
 
 class Removed(MissingDependency):
@@ -26,7 +33,6 @@ class Removed(MissingDependency):
     code = "removed"
 
 
-@functools.cache
 def resolve(module: str, name: str) -> Any:
     """The object that `module.name` means now.
 
@@ -37,6 +43,8 @@ def resolve(module: str, name: str) -> Any:
     found = answer(module, name) or answer_without_classic(module, name)
     if found is None:
         return _unlisted(module, name)
+    if (module, name) in SETTINGS:
+        return SETTINGS[module, name]
     if found.kind is Kind.REMOVED:
         raise Removed(f"{module}.{name} does not exist any more.", hint=found.why)
     return _imported(f"{module}.{name}", found)
@@ -58,28 +66,31 @@ def _imported(old: str, found: Answer) -> Any:
     if found.kind is Kind.FORWARDED and found.name in FORWARDED:
         return forwarded(found.name)
     try:
-        return getattr(_real(found.module), found.name)
+        module = _real(found.module)
     except ModuleNotFoundError as error:
         raise _missing(old, found, error) from error
+    try:
+        return getattr(module, found.name)
     except AttributeError as error:
+        package = found.package or _CORE
         raise MissingDependency(
-            f"{old} is {found.path} now, which the installed {found.package} lacks.",
-            hint=f"Run: pip install -U {found.package}",
+            f"{old} is {found.path} now, which the installed {package} lacks.",
+            hint=f"Run: pip install -U {package}",
         ) from error
 
 
 def _missing(old: str, found: Answer, error: ModuleNotFoundError) -> ImportError:
+    package = found.package or _CORE
     root = found.module.partition(".")[0]
-    needed = (error.name or root).partition(".")[0]
-    if needed in (root, "langchain"):
-        why = f"{found.package} is not installed, or lacks that module"
-        needed = found.package
+    missing = error.name or root
+    if missing.partition(".")[0] in (root, "langchain"):
+        why = f"{package} is not installed, or lacks that module"
     else:
-        why = f"that needs {needed}, which is not installed"
-    now = "" if found.path == old else f" is {found.path} now;"
-    return MissingDependency(
-        f"{old}{now or ':'} {why}.", hint=f"Run: pip install {needed}"
-    )
+        # What a module is called says little about who distributes it.
+        why = f"{package} needs the module {missing}, which is not installed"
+    now = ":" if found.path == old else f" is {found.path} now;"
+    hint = f"Run: pip install -U {package}"
+    return MissingDependency(f"{old}{now} {why}.", hint=hint)
 
 
 def _real(name: str) -> ModuleType:

@@ -30,6 +30,7 @@ __all__ = [
     "mode_of",
     "note",
     "note_star",
+    "read_journal",
     "report",
 ]
 
@@ -45,8 +46,16 @@ _BETWEEN = (
     str(Path(__file__).parent) + os.sep,
     *(
         os.path.join(_STDLIB, *name.split("/"))  # noqa: PTH118
-        for name in ("importlib/", "pickle.py", "pkgutil.py", "unittest/mock.py")
+        for name in (
+            *("importlib/", "inspect.py", "pickle.py", "pkgutil.py", "pydoc.py"),
+            "unittest/mock.py",
+        )
     ),
+)
+_BETWEEN_ENDS = (
+    os.path.join("_pytest", "monkeypatch.py"),  # noqa: PTH118
+    os.path.join("langchain_classic", "_api", "module_import.py"),  # noqa: PTH118
+    os.path.join("langchain", "_api", "module_import.py"),  # noqa: PTH118
 )
 
 
@@ -183,6 +192,9 @@ def mode_of(environment: Mapping[str, str]) -> Mode:
 def begin() -> None:
     """Forget what was used, and read the environment again."""
     mode = mode_of(os.environ)
+    if journal := os.environ.get(JOURNAL):
+        # The program and its children may go to other folders.
+        os.environ[JOURNAL] = str(Path(journal).absolute())
     with _seen.lock:
         _seen.clear()
         _seen.mode = mode
@@ -220,9 +232,7 @@ def note_star(module: str) -> None:
     file, line = frame.f_code.co_filename, frame.f_lineno
     _seen.starred.add((module, file, line))
     _keep(Use(f"{module}.*", "", "HO402", file, line, Kind.FORWARDED.value))
-    _warn(
-        frame, f"{module}.*", "HO402", "import the names you use, each from its place"
-    )
+    _warn(frame, f"{module}.*", "HO402", _STAR)
 
 
 def _keep(use: Use) -> None:
@@ -240,7 +250,9 @@ def _append(journal: str, use: Use) -> None:
     """Write one line at once, so that processes share the file and may be killed."""
     text = json.dumps(asdict(use)) + "\n"
     try:
-        handle = os.open(journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        # A pipe that nobody reads is an error, and does not stop the program.
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0)
+        handle = os.open(journal, flags, 0o600)
         try:
             os.write(handle, text.encode())
         finally:
@@ -257,11 +269,8 @@ def _warn(frame: FrameType, old: str, code: str, said: str) -> None:
         raise LegacyImportWarning(message)
     place = (frame.f_code.co_filename, frame.f_lineno)
     with _seen.lock:
-        if place in _seen.warned:
+        if place in _seen.warned or _seen.mode is Mode.SILENT:
             return
-        _seen.warned.add(place)
-    if _seen.mode is Mode.SILENT:
-        return
     warnings.warn_explicit(
         message,
         LegacyImportWarning,
@@ -269,14 +278,21 @@ def _warn(frame: FrameType, old: str, code: str, said: str) -> None:
         module=frame.f_globals.get("__name__", "<unknown>"),
         registry=frame.f_globals.setdefault("__warningregistry__", {}),
     )
+    # Only now: where warnings are errors, the line is to fail every time.
+    with _seen.lock:
+        _seen.warned.add(place)
 
 
 def _user_frame() -> FrameType:
     """The innermost frame that is not part of how imports work."""
     frame = sys._getframe(1)  # noqa: SLF001
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_BETWEEN):
+    while frame.f_back is not None and _is_between(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
+
+
+def _is_between(file: str) -> bool:
+    return file.startswith(_BETWEEN) or file.endswith(_BETWEEN_ENDS)
 
 
 def read_journal(lines: Iterable[str]) -> Report:
@@ -285,7 +301,7 @@ def read_journal(lines: Iterable[str]) -> Report:
     for line in lines:
         try:
             use = Use(**json.loads(line))
+            uses.setdefault((use.old, use.file, use.line), use)
         except (ValueError, TypeError):
             continue
-        uses.setdefault((use.old, use.file, use.line), use)
     return Report(tuple(uses.values()))
