@@ -24,10 +24,12 @@ from pydantic import (
     computed_field,
 )
 
+from holdover.compat.alike import have_same_fields
 from holdover.compat.base import BaseEntityStore
 from holdover.compat.both_ways import arun
 from holdover.compat.journal import DEFAULT_HISTORY, History
 from holdover.compat.legacy.sqlite import LegacySqliteTable
+from holdover.compat.memory import is_of_today
 from holdover.compat.notices import log_once, warn_of, warn_once
 from holdover.compat.place import Place, reads_legacy
 from holdover.compat.repository import LegacyPlace, Repository
@@ -66,7 +68,7 @@ class StoreEntityStore(BaseEntityStore):  # noqa: PLW1641 - it changes
 
     def __setstate__(self, state: dict[Any, Any]) -> None:
         """Take up a state, also that of a classic entity store."""
-        if _PLACE in state.get("__dict__", ()):
+        if is_of_today(state, "__dict__", _PLACE):
             super().__setstate__(state)
             return
         from holdover.compat.old_states import revive  # noqa: PLC0415 - rarely needed
@@ -74,15 +76,18 @@ class StoreEntityStore(BaseEntityStore):  # noqa: PLW1641 - it changes
         revive(self, state)
 
     def __eq__(self, other: object) -> bool:
-        """As in classic: of one class, for the same entities."""
-        if type(self) is not type(other) or not isinstance(other, StoreEntityStore):
-            return False
-        return self._given() == other._given() and self._has_same(other)
+        """As in classic: of one class, for the same entities.
 
-    def _given(self) -> dict[str, Any]:
-        return {name: one for name, one in self.__dict__.items() if name != _PLACE}
+        Nothing is read from a store.
+        """
+        if self is other:
+            return True
+        if not isinstance(other, StoreEntityStore):
+            return NotImplemented
+        return have_same_fields(self, other) and self._has_same(other)
 
     def _has_same(self, other: StoreEntityStore) -> bool:
+        """Whether another one of this class and these fields is about the same."""
         return self._settled().is_same(other._settled())
 
     def _settle(
@@ -445,6 +450,14 @@ class SQLiteEntityStore(StoreEntityStore):
 
     def _own_scope(self) -> tuple[str, str]:
         return self.table_name, self.session_id
+
+    def _has_same(self, other: StoreEntityStore) -> bool:
+        assert isinstance(other, SQLiteEntityStore)  # noqa: S101 - of one class
+        if self._read_legacy != other._read_legacy:  # noqa: SLF001 - our own class
+            return False
+        if self._place.is_own and self.db_file in _PRIVATE_FILES:
+            return self._place is other._place  # noqa: SLF001
+        return super()._has_same(other)
 
     def _own_store(self) -> BaseStore:
         if self.db_file in _PRIVATE_FILES:

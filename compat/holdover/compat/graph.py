@@ -46,13 +46,15 @@ class EntityGraph:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take up a state, also that of a `NetworkxEntityGraph`."""
-        if "_triples" in state:
+        if isinstance(state, dict) and "_triples" in state:
             self.__dict__.update(state)
             return
         from holdover.compat.old_states import (  # noqa: PLC0415 - rarely needed
+            check_state,
             old_triples,
         )
 
+        check_state(EntityGraph, state)
         EntityGraph.__init__(self, old_triples(state))
 
     @classmethod

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from pydantic import BaseModel, PrivateAttr
+from pydantic import PrivateAttr
 
+from holdover.compat.alike import have_same_fields, held
 from holdover.compat.base import BaseMemory
 from holdover.compat.both_ways import Operation, arun, run
 from holdover.compat.notices import warn_of
 from holdover.compat.place import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from langgraph.store.base import BaseStore
 
     from holdover.compat.repository import Repository
@@ -23,12 +23,16 @@ FORMAT = 1
 _PLACE = "_place"
 
 
-def have_same_fields(one: BaseModel, other: BaseModel) -> bool:
-    """Whether two objects are of one class, and were given the same."""
-    return type(one) is type(other) and (one.__dict__, one.__pydantic_extra__) == (
-        other.__dict__,
-        other.__pydantic_extra__,
-    )
+def is_of_today(state: Any, part: str, name: str) -> bool:
+    """Whether a state is one of ours: it has what none of a classic class has.
+
+    Args:
+        state: Whatever a pickle says.
+        part: Which part of it would have that.
+        name: What is looked for.
+    """
+    inside = state.get(part) if isinstance(state, Mapping) else None
+    return isinstance(inside, Mapping) and name in inside
 
 
 class StoreMemory(BaseMemory):  # noqa: PLW1641 - it changes
@@ -71,7 +75,7 @@ class StoreMemory(BaseMemory):  # noqa: PLW1641 - it changes
 
     def __setstate__(self, state: dict[Any, Any]) -> None:
         """Take up a state, also that of a classic memory."""
-        if _PLACE in (state.get("__pydantic_private__") or ()):
+        if is_of_today(state, "__pydantic_private__", _PLACE):
             super().__setstate__(state)
             return
         from holdover.compat.old_states import revive  # noqa: PLC0415 - rarely needed
@@ -82,13 +86,18 @@ class StoreMemory(BaseMemory):  # noqa: PLW1641 - it changes
         """As in classic: of one class, with the same fields and memories.
 
         Of two that keep them in a store, whether it is the same store and session.
+        Nothing is read from a store or a history elsewhere.
         """
-        if not isinstance(other, StoreMemory) or not have_same_fields(self, other):
+        if self is other:
+            return True
+        if not isinstance(other, StoreMemory):
+            return NotImplemented
+        if not have_same_fields(self, other):
             return False
         mine, theirs = self._records_place(), other._records_place()
         if mine.is_shared or theirs.is_shared:
             return mine.is_same(theirs)
-        return self._dump_state() == other._dump_state()
+        return held(self) == held(other)
 
     def _revived(self) -> None:
         """What is left to do when it was made of a classic one's state."""

@@ -20,6 +20,9 @@ __all__ = ["LEFT_OUT", "modern", "takes", "triples_in"]
 #: Of a process that ended, or a copy of what the other fields say.
 LEFT_OUT = frozenset({"callback_manager", "lc_kwargs"})
 
+# What there is none of, as a subclass or a program may have set it.
+_NEVER_NONE = frozenset({"buffer", "chat_memory", "entity_cache", "messages", "store"})
+
 
 def takes(kind: Any) -> set[str]:
     """The names of what an object of a class can be given."""
@@ -28,7 +31,8 @@ def takes(kind: Any) -> set[str]:
 
 def modern(kind: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
     """These fields, as a class of today keeps what they say."""
-    fields, known = dict(fields), takes(kind)
+    known = takes(kind)
+    fields = {n: v for n, v in fields.items() if v is not None or n not in _NEVER_NONE}
     if "chat_memory" in known - fields.keys() and "buffer" not in known:
         fields["chat_memory"] = _history(fields.pop("buffer", ()), fields)
     if "entity_store" in known - fields.keys() and "store" in fields:
@@ -62,8 +66,8 @@ def _history(said: Any, fields: Mapping[str, Any]) -> Any:
     )
 
     texts = [said] if isinstance(said, str) else said
-    human = fields.get("human_prefix", "Human")
-    ai = fields.get("ai_prefix", "AI")
+    human = fields.get("human_prefix") or "Human"
+    ai = fields.get("ai_prefix") or "AI"
     return ChatMessageHistory(messages=spoken(texts, human, ai))
 
 

@@ -22,7 +22,13 @@ from holdover.compat.memory import StoreMemory
 from holdover.compat.old_fields import modern, takes, triples_in
 from holdover.compat.placeholders import is_lost
 
-__all__ = ["UnreadableState", "old_triples", "revive", "revive_plain"]
+__all__ = [
+    "UnreadableState",
+    "check_state",
+    "old_triples",
+    "revive",
+    "revive_plain",
+]
 
 _OURS = "holdover.compat"
 
@@ -39,9 +45,9 @@ def revive(model: Any, state: Any) -> None:
     Raises:
         UnreadableState: The class refuses what the state says.
     """
-    fields, private = _parts(state)
-    mend(fields.values())
     kind = type(model)
+    fields, private = _parts(kind, state)
+    mend(fields.values())
     known = takes(kind)
     try:
         arguments = {n: v for n, v in modern(kind, fields).items() if n in known}
@@ -53,29 +59,55 @@ def revive(model: Any, state: Any) -> None:
 
 
 def revive_plain(made: Any, state: Any) -> None:
-    """Make an object that is no model; its constructor knows the names."""
+    """Make an object that is no model; its constructor knows the names.
+
+    Raises:
+        UnreadableState: It is no state.
+    """
     ours = _own(type(made))
-    fields, _ = _parts(state)
+    fields, _ = _parts(type(made), state)
     known = inspect.signature(ours).parameters
     ours.__init__(made, **{n: v for n, v in fields.items() if n in known})
 
 
 def old_triples(state: Any) -> list[tuple[str, str, str]]:
-    """The triples in the state of a `NetworkxEntityGraph`."""
-    fields, _ = _parts(state)
+    """The triples in the state of a `NetworkxEntityGraph`.
+
+    Raises:
+        UnreadableState: It is no state.
+    """
+    from holdover.compat.graph import EntityGraph  # noqa: PLC0415
+
+    fields, _ = _parts(EntityGraph, state)
     return triples_in(fields.get("_graph")) or []
 
 
-def _parts(state: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def check_state(kind: type, state: Any) -> None:
+    """Refuse a state that no release ever pickled.
+
+    Raises:
+        UnreadableState: It is no mapping.
+    """
+    _mapping(kind, state, "state")
+
+
+def _parts(kind: type, state: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """The fields and the private attributes in a state of any form."""
-    if not isinstance(state, Mapping):
-        return {}, {}
+    check_state(kind, state)
     if not isinstance(state.get("__dict__"), Mapping):
         return dict(state), {}
-    extra = state.get("__pydantic_extra__") or {}
+    extra = _mapping(kind, state.get("__pydantic_extra__") or {}, "extra values")
     private = state.get("__pydantic_private__")
     private = private or state.get("__private_attribute_values__") or {}
+    private = _mapping(kind, private, "private attributes")
     return {**state["__dict__"], **extra}, dict(private)
+
+
+def _mapping(kind: type, value: Any, name: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        said = f"{name} of the kind {type(value).__name__}, not a mapping"
+        raise _unreadable(kind, TypeError(said))
+    return value
 
 
 def _begin(model: Any, arguments: dict[str, Any]) -> None:

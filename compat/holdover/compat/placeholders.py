@@ -66,8 +66,11 @@ class Placeholder(metaclass=_Lost):
     """Stands for an object whose class, or the function that made it, is gone.
 
     What the pickle says of it can be read: its attributes are those that were pickled.
-    It does nothing, and each use of it raises `NoLongerExists`. Pickled again, it is
-    read as the real object wherever that exists by then.
+    It does nothing: calling it, and whatever attribute or method was not pickled,
+    raises `NoLongerExists`. `len`, `iter` and `in` are the `TypeError` that they are
+    for any object without them. It may be compared, is true, and attributes can be
+    set, as with any object. Pickled again, it is read as the real object wherever that
+    exists by then.
 
     Attributes:
         old_name: The full name it was pickled under.

@@ -102,6 +102,15 @@ class _ExpiringEntityStore(StoreEntityStore):
     def _own_scope(self) -> tuple[str, str]:
         return self.key_prefix, self.session_id
 
+    def _has_same(self, other: StoreEntityStore) -> bool:
+        assert isinstance(other, _ExpiringEntityStore)  # noqa: S101 - of one class
+        # Of two clients, nobody can tell whether they lead to the same server.
+        return (
+            self._client is other._client  # noqa: SLF001 - our own class
+            and self._read_legacy == other._read_legacy  # noqa: SLF001
+            and super()._has_same(other)
+        )
+
     def _lifetime(self) -> timedelta | None:
         return _lifetime("ttl", self.ttl)
 

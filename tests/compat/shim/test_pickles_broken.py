@@ -11,8 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdover.compat import (
+    ChatMessageHistory,
+    CombinedMemory,
     ConversationBufferMemory,
     ConversationEntityMemory,
+    FileChatMessageHistory,
+    InMemoryEntityStore,
+    RedisChatMessageHistory,
+    RedisEntityStore,
+    SimpleMemory,
+    SQLiteEntityStore,
     shim,
 )
 from holdover.compat.old_states import UnreadableState
@@ -86,6 +94,55 @@ def test_a_state_that_our_class_cannot_hold_is_refused_in_one_sentence(
     assert said in message
     assert "secret" not in message
     assert "\n" not in message
+
+
+KINDS = [
+    ConversationBufferMemory, ConversationEntityMemory, SimpleMemory, CombinedMemory,
+    InMemoryEntityStore, SQLiteEntityStore, RedisEntityStore, FileChatMessageHistory,
+    RedisChatMessageHistory, ChatMessageHistory,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("load", [shim.loads, pickle.loads])
+@pytest.mark.parametrize(
+    "state", [5, "text", b"", [1], (), (1, 2), ("a",), {1}, 1.5, True]
+)
+def test_a_state_that_is_no_mapping_is_refused(kind, load, state):
+    with pytest.raises(UnreadableState, match="not a mapping") as refused:
+        load(pickle.dumps(_State(kind, state)))
+
+    assert str(refused.value).startswith(f"A {kind.__name__} of today cannot hold")
+    assert type(state).__name__ in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_neither_is_none_a_state(kind):
+    with pytest.raises(UnreadableState, match="NoneType, not a mapping"):
+        kind.__new__(kind).__setstate__(None)
+
+
+@pytest.mark.parametrize("kind", [ConversationBufferMemory, InMemoryEntityStore])
+@pytest.mark.parametrize("load", [shim.loads, pickle.loads])
+@pytest.mark.parametrize(
+    "part",
+    ["__pydantic_extra__", "__pydantic_private__", "__private_attribute_values__"],
+)
+@pytest.mark.parametrize("value", [5, "text", [1], ("_place",), {"_place"}])
+def test_parts_of_a_state_that_are_no_mappings_are_refused(kind, load, part, value):
+    state = {"__dict__": {}, "__fields_set__": set(), part: value}
+
+    with pytest.raises(UnreadableState, match="not a mapping"):
+        load(pickle.dumps(_State(kind, state)))
+
+
+class _State:
+    def __init__(self, kind, state):
+        self.made = (object.__new__, (kind,), state)
+
+    def __reduce_ex__(self, protocol):
+        return self.made
 
 
 class _Restated:

@@ -254,6 +254,22 @@ def test_a_use_is_refused_with_one_sentence_that_says_what_to_do():
         made["x"] = 1
 
 
+def test_what_any_object_without_a_class_of_its_own_does_it_does():
+    """As its documentation says."""
+    made, other = loaded(lambda: [Model(), Model()])
+
+    for use in (lambda: len(made), lambda: list(made), lambda: 1 in made,
+                lambda: made["x"], lambda: made + 1):  # fmt: skip
+        with pytest.raises(TypeError):
+            use()
+    with pytest.raises(AttributeError):
+        _ = type(made).invoke
+    assert made != other
+    assert made
+    made.more = 1
+    assert made.more == 1
+
+
 def test_a_refusal_is_what_python_would_raise():
     made = loaded(Model)
 
@@ -416,7 +432,13 @@ def test_what_needs_no_class_is_read_as_by_pickle(value, protocol):
     assert shim.loads(pickle.dumps([value, Model], protocol)) == [value, Model]
 
 
-@given(st.dictionaries(st.text(), st.integers()), st.sampled_from(PROTOCOLS))
+@given(
+    # Others mean something to pickle itself.
+    st.dictionaries(
+        st.text().filter(lambda name: not name.startswith("__")), st.integers()
+    ),
+    st.sampled_from(PROTOCOLS),
+)
 def test_any_attributes_are_kept_and_pickled_again(attributes, protocol):
     def make_one():
         one = Model()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import functools
 import pickle
 import subprocess
 import sys
 import threading
+import tracemalloc
 import types
 from typing import Any
 
@@ -564,6 +566,244 @@ def test_a_class_of_nothing_that_a_module_has_for_one_it_cannot_import(monkeypat
     data = b"clangchain_community.memory.kg\n%s\n."
     assert shim.loads(data % b"ConversationKGMemory") is compat.ConversationKGMemory
     assert shim.loads(data % b"Other") is module.Other
+
+
+BODIES = {
+    "pass": True, "...": True, '"""Nothing."""': True,
+    # As the classes of Python 3.13 have it, and others where it is written.
+    "__firstlineno__ = 1; __static_attributes__ = ()": True,
+    "x = 1": False, "def f(self): pass": False, "__slots__ = ()": False,
+    "x: int": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "is_hollow"), BODIES.items())
+def test_what_is_a_class_of_nothing(monkeypatch, body, is_hollow):
+    module = types.ModuleType("langchain_community.memory.kg")
+    exec(f"class ConversationKGMemory:\n    {body}", vars(module))
+    for name in ("langchain_community", "langchain_community.memory", module.__name__):
+        monkeypatch.setitem(sys.modules, name, module)
+    expected = compat.ConversationKGMemory if is_hollow else module.ConversationKGMemory
+
+    found = shim.loads(b"clangchain_community.memory.kg\nConversationKGMemory\n.")
+
+    assert found is expected
+
+
+class Counted(HumanMessage):
+    """A user's own kind of message."""
+
+    @functools.cached_property
+    def words(self):
+        return self.content.split()
+
+
+def test_what_a_cached_property_left_in_a_message_is_no_value_of_it():
+    message = Counted("a b", additional_kwargs={"said": 1})
+    assert message.words == ["a", "b"]
+
+    made = shim.loads(pickle.dumps(message))
+
+    assert made == message
+    assert made.model_extra == message.model_extra == {}
+    assert vars(made) == vars(message)
+    old = through(
+        shim.loads,
+        pydantic_1(Counted, content="a b", additional_kwargs={}, words=["a", "b"]),
+    )
+    assert old == Counted("a b")
+    assert old.words == ["a", "b"]
+
+
+class ByName(HumanMessage):
+    """Pickled by a name, as an object that stays where it is."""
+
+    def __reduce__(self):
+        return "LIVE"
+
+
+# As a program may have it that read an old pickle without the shim.
+LIVE = ByName.__new__(ByName)
+LIVE.__setstate__({"__dict__": {"content": "hi", "example": False}})
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_what_a_name_leads_to_stays_as_it_is(protocol):
+    before = dict(vars(LIVE))
+    kept = pydantic_1(ByName, content="hi", additional_kwargs={})
+
+    live, made, again = shim.loads(
+        pickle.dumps([LIVE, kept, {"again": LIVE}], protocol)
+    )
+
+    assert live is again["again"] is LIVE
+    assert vars(LIVE) == before
+    assert made == ByName("hi")
+
+
+def handed_out(name):
+    return globals()[name]
+
+
+class HandedOut:
+    """Pickled as what a function of the program gives."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __reduce__(self):
+        return handed_out, (self.name,)
+
+
+SERVICE = LearntToCount.__new__(LearntToCount)
+WHOLE = Counted("hi")
+
+
+def test_what_a_function_hands_out_stays_as_it_is_if_the_pickle_makes_none_of_these():
+    before = dict(vars(LIVE))
+    service = dict(vars(SERVICE))
+    live, other = shim.loads(pickle.dumps([HandedOut("LIVE"), HandedOut("SERVICE")]))
+
+    assert (live is LIVE, other is SERVICE) == (True, True)
+    assert vars(LIVE) == before
+    assert vars(SERVICE) == service
+
+
+@both_ways
+def test_what_is_whole_stays_as_it_is_wherever_it_comes_from(loads):
+    assert WHOLE.words == ["hi"]
+    before, told = dict(vars(WHOLE)), set(WHOLE.model_fields_set)
+    of_one_class = pydantic_1(Counted, content="x", additional_kwargs={})
+    history = pydantic_1(
+        compat.ChatMessageHistory, messages=[HandedOut("WHOLE"), of_one_class]
+    )
+
+    made = through(
+        loads, pydantic_1(compat.ConversationBufferMemory, chat_memory=history)
+    )
+
+    assert made.chat_memory.messages[0] is WHOLE
+    assert (vars(WHOLE), WHOLE.model_fields_set) == (before, told)
+
+
+class KeepsOtherNames(core_history.BaseChatMessageHistory):
+    """A history whose arguments are no attributes."""
+
+    def __init__(self, path, encoding="utf-8"):
+        self._at = path, encoding
+
+    messages = ()
+
+    def clear(self):
+        """Do nothing."""
+
+
+def test_a_history_that_keeps_its_arguments_under_other_names_is_given_none():
+    made = through(shim.loads, State(KeepsOtherNames, {"_at": ("f", "utf-8")}))
+
+    assert vars(made) == {"_at": ("f", "utf-8")}
+
+
+class Awkward:
+    """Raises whatever it is asked."""
+
+    __slots__ = ("__dict__", "__private", "part")
+
+    def __init__(self, part):
+        self.part, self.own, self.__private = part, part, part
+
+    def __getattr__(self, name):
+        # What pickle asks each object for.
+        raise (AttributeError if name == "__setstate__" else RuntimeError)(name)
+
+
+class Stubborn(Awkward):
+    """Raises even more."""
+
+    __slots__ = ()
+
+    def __getattribute__(self, name):
+        if name in ("__dict__", "__class__"):
+            raise RuntimeError(name)
+        return super().__getattribute__(name)
+
+
+class Emptied(Awkward):
+    """Has slots with nothing in them."""
+
+    __slots__ = ("never",)
+
+
+@pytest.mark.parametrize("kind", [Awkward, Emptied])
+def test_objects_that_raise_when_they_are_asked_are_read(kind):
+    message = pydantic_1(HumanMessage, content="hi", additional_kwargs={})
+
+    made = through(shim.loads, Restored(kind, message))
+
+    assert type(made) is kind
+    assert made.own == HumanMessage("hi")
+    if kind is Awkward:
+        assert made.part is made.own
+        assert made._Awkward__private is made.own
+
+
+def test_an_object_without_anything_to_see_is_read():
+    made = shim.loads(pickle.dumps(HandedOut("STUBBORN")))
+
+    assert made is STUBBORN
+
+
+STUBBORN = Stubborn(5)
+
+
+class Restored:
+    """Pickled as an awkward object with a part that is old."""
+
+    def __init__(self, kind, part):
+        self.kind, self.part = kind, part
+
+    def __reduce__(self):
+        slots = {"part": self.part, "_Awkward__private": self.part}
+        state = {"own": self.part}, {} if self.kind is Emptied else slots
+        return object.__new__, (self.kind,), state
+
+
+def test_many_plain_values_cost_little():
+    numbers = [float(one) for one in range(300_000)]
+    data = pickle.dumps([numbers, dict.fromkeys(range(1000))])
+
+    tracemalloc.start()
+    try:
+        pickle.loads(data)
+        plain = tracemalloc.get_traced_memory()[1]
+        tracemalloc.reset_peak()
+        shim.loads(data)
+        ours = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert ours < plain * 1.5 + 1_000_000
+
+
+@both_ways
+@both_forms
+@pytest.mark.parametrize("name", ["chat_memory", "entity_cache", "buffer"])
+def test_none_where_there_is_a_list_is_nothing(form, loads, name):
+    kind = compat.ConversationEntityMemory
+    if name != "entity_cache":
+        kind = compat.ConversationBufferMemory
+    more = {"llm": WordModel()} if name == "entity_cache" else {}
+
+    memory = through(loads, form(kind, **more, **{name: None}))
+
+    assert memory.chat_memory.messages == []
+    assert memory.to_dict() == kind(**more).to_dict()
+
+
+def test_a_history_of_none_is_empty():
+    made = through(shim.loads, pydantic_1(compat.ChatMessageHistory, messages=None))
+
+    assert made.messages == []
 
 
 def test_reading_a_pickle_is_no_use_of_an_old_path(monkeypatch):

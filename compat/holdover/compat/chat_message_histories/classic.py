@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from holdover.compat.chat_message_histories.store import StoreChatMessageHistory
+from holdover.compat.errors import HoldoverError
 from holdover.compat.journal import DEFAULT_HISTORY, History
 from holdover.compat.notices import warn_of
 from holdover.compat.place import Place, reads_legacy
@@ -56,9 +57,9 @@ class ClassicHistory(StoreChatMessageHistory):
         )
         self._begin(place, ttl)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Any) -> None:
         """Take up a state, also that of a classic history."""
-        if "place" in state:
+        if isinstance(state, Mapping) and "place" in state:
             self.__dict__.update(state)
             return
         from holdover.compat.old_states import (  # noqa: PLC0415 - rarely needed
@@ -66,6 +67,20 @@ class ClassicHistory(StoreChatMessageHistory):
         )
 
         revive_plain(self, state)
+
+    def _is_of_one(self) -> bool:
+        """See the base class: a database in memory is the object's own."""
+        address = vars(self).get("_connection")
+        if not (self.place.is_own and isinstance(address, str)):
+            return False
+        from holdover.compat import sql_engines  # noqa: PLC0415 - rarely needed
+
+        try:
+            url = sql_engines.url_of(address)
+        except HoldoverError:
+            return False  # neither of them can be used
+        is_file = sql_engines.database_file(url) is not None
+        return url.get_backend_name() == "sqlite" and not is_file
 
     def _own_store(self) -> BaseStore:
         """Open the store used where none is given or configured."""

@@ -31,6 +31,8 @@ _MESSAGE = "message"
 # Messages that end together are renewed only when this part of their life is over.
 _SLACK = 16
 PAGE = 500
+# Of one object: where its records are, and how far it got.
+_OF_ONE = frozenset({"place", "_keys", "_looked_back", "_engines"})
 Pair = tuple[str, BaseMessage]
 
 
@@ -194,6 +196,27 @@ class StoreChatMessageHistory(BaseChatMessageHistory):
         """See `delete`."""
         return await arun(self._delete(key))
 
+    def is_same(self, other: object) -> bool:
+        """Whether both are the history of one session in one store; nothing is read.
+
+        Of histories with stores of their own, all that they were given has to be the
+        same.
+        """
+        if self is other:
+            return True
+        if not isinstance(other, StoreChatMessageHistory):
+            return False
+        return (
+            type(self) is type(other)
+            and self.place.is_same(other.place)
+            and _given(self) == _given(other)
+            and not self._is_of_one()
+        )
+
+    def _is_of_one(self) -> bool:
+        """Whether what it is kept in is this object's alone."""
+        return False
+
     def __repr__(self) -> str:
         """Show class and scope, no message."""
         return f"{type(self).__name__}(scope={tuple(self.place.scope)!r})"
@@ -334,6 +357,10 @@ class StoreChatMessageHistory(BaseChatMessageHistory):
             lambda: repository.adelete(_MESSAGE, name),
         )
         return there
+
+
+def _given(history: StoreChatMessageHistory) -> dict[str, Any]:
+    return {n: value for n, value in vars(history).items() if n not in _OF_ONE}
 
 
 def lifetime_of(ttl: float | timedelta | None) -> timedelta | None:

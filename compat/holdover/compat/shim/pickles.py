@@ -15,8 +15,11 @@ from holdover.compat.shim.entries import ROOTS
 
 __all__ = ["find_again", "load", "loads", "make_again"]
 
-# What every class has.
-_OF_ANY = {"__module__", "__qualname__", "__doc__", "__dict__", "__weakref__"}
+# What every class has; the last two, since Python 3.13.
+_OF_ANY = {
+    "__module__", "__qualname__", "__doc__", "__dict__", "__weakref__",
+    "__firstlineno__", "__static_attributes__",
+}  # fmt: skip
 
 
 def load(
@@ -83,12 +86,22 @@ class _Unpickler(pickle.Unpickler):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._kinds: set[type] = set()
+        # What was there before, by its `id`.
+        self._found: dict[int, object] = {}
 
     def find_class(self, module: str, name: str) -> Any:
         """What is under this name, or was."""
-        found = _find(module, name, super().find_class)
+        found = self._noted(_find(module, name, super().find_class))
+        return self._getattr if found is _getattr else found
+
+    def _getattr(self, owner: Any, name: str, *default: Any) -> Any:
+        return self._noted(_getattr(owner, name, *default))
+
+    def _noted(self, found: Any) -> Any:
         if isinstance(found, type):
             self._kinds.add(found)
+        else:
+            self._found[id(found)] = found
         return found
 
     def load(self) -> Any:
@@ -97,8 +110,18 @@ class _Unpickler(pickle.Unpickler):
 
         with reading():
             value = super().load()
-        # Nothing else was made by the pickle.
-        mend([value], lambda one: is_part(one) or type(one) in self._kinds)
+
+        def is_made_here(one: object) -> bool:
+            # As far as can be told: a function may hand out what it did not make, of
+            # a class that the pickle names too.
+            return type(one) in self._kinds
+
+        def opens(one: object) -> bool:
+            if id(one) in self._found:
+                return False
+            return is_part(one) or is_made_here(one)
+
+        mend([value], opens, lambda one: opens(one) and is_made_here(one))
         return value
 
 
