@@ -44,7 +44,7 @@ class EntityGraph:
         self._given: list[KnowledgeTriple] = [KnowledgeTriple(*one) for one in triples]
         self._source: Any = None
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Any) -> None:
         """Take up a state, also that of a `NetworkxEntityGraph`."""
         if isinstance(state, dict) and "_triples" in state:
             self.__dict__.update(state)
