@@ -106,6 +106,22 @@ def test_so_are_classes_that_were_derived_from_an_old_one(tmp_path):
     assert "too_early (Mine)" in told
 
 
+def test_what_others_keep_in_their_modules_is_not_touched():
+    said, _ = run(
+        "import sys, types\n"
+        "class Touchy:\n"
+        "    def __getattribute__(self, name): raise RuntimeError(name)\n"
+        "odd = types.ModuleType('odd')\n"
+        "odd.held, odd.__name__ = Touchy(), Touchy()\n"
+        "sys.modules['odd'] = odd\n"
+        "sys.modules['no_module'] = Touchy()\n"
+        "from holdover.compat import shim\n"
+        "shim.install(override=True)\n"
+        "print('installed')\n"
+    )
+    assert said == ["installed"]
+
+
 def test_without_override_a_real_module_keeps_its_classes():
     said, _ = run(
         "from holdover.compat import shim\n"

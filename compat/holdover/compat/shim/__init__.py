@@ -156,14 +156,15 @@ def _build_bases() -> None:
 def _warn_of_keepers(lost_names: LostNames) -> None:
     """Name the modules that took an old class before it was replaced."""
     replaced = {id(old) for _, old in lost_names.replaced() if isinstance(old, type)}
+    # Objects of others are asked by their type alone: some raise when they are not.
     keepers = sorted(
-        f"{module.__name__} ({name})"
-        for module in list(sys.modules.values())
-        if issubclass(type(module), ModuleType)  # some put other things there
-        if module.__name__.partition(".")[0] not in (*ROOTS, "holdover")
-        for name, value in list(vars(module).items())
-        if isinstance(value, type)
-        if not replaced.isdisjoint(map(id, value.__mro__))
+        f"{place} ({name})"
+        for place, module in list(sys.modules.items())
+        if issubclass(type(module), ModuleType)
+        if place.partition(".")[0] not in (*ROOTS, "holdover")
+        for name, value in list(ModuleType.__getattribute__(module, "__dict__").items())
+        if issubclass(type(value), type)
+        if not replaced.isdisjoint(map(id, type.__getattribute__(value, "__mro__")))
     )
     if keepers:
         warnings.warn(

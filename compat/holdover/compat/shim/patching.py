@@ -90,7 +90,9 @@ class LostNames:
     def patch_loaded(self) -> None:
         """Give their lost names to the modules that are loaded already."""
         for name, module in list(sys.modules.items()):
-            if name.partition(".")[0] in _PACKAGES and isinstance(module, ModuleType):
+            if name.partition(".")[0] in _PACKAGES and issubclass(
+                type(module), ModuleType
+            ):
                 self.patch(module)
 
     def patch(self, module: ModuleType) -> None:
