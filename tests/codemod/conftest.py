@@ -11,7 +11,7 @@ from holdover.migrate.codemod.source import rewrite
 
 @pytest.fixture(scope="session")
 def rewritten():
-    """Rewrites a source, and proves that a second run changes nothing."""
+    """Rewrites a source; proves that once is enough, and adds no odd character."""
 
     def run(source, *, codes=ALL, **about):
         done = rewrite(source, codes=frozenset(codes), **about)
@@ -19,6 +19,7 @@ def rewritten():
         assert again.text == done.text
         assert not any(finding.fixed for finding in again.findings)
         assert still_parses(source, done.text)
+        assert done.text.isascii() >= source.isascii()
         return done
 
     return run

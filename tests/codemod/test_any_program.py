@@ -83,7 +83,11 @@ def uses(draw):
         f"[{thing} for m in x]", f"f'{{{thing}}}'", f"global_ = ({thing} := 1)"
         if thing.isidentifier() else thing,
         f"typing.cast('{thing}', x)", f"__all__ = ['{name}']", f"x += {thing}",
-        f"x = (\n        {thing}\n    )",
+        f"x = (\n        {thing}\n    )", f"class x: {name} = {thing}",
+        f"class x: {name}: {thing}", f"__all__.extend(['{name}'])",
+        f"y: Annotated['{thing}', '{thing}']", f"A = Optional['{thing}']",
+        f"T = TypeVar('T', '{thing}')", f"y = list['{thing}']",
+        f"def f():\n        global {name}\n        {name} = {thing}",
     )  # fmt: skip
     return draw(st.sampled_from(forms))
 
@@ -103,7 +107,8 @@ HEADS = (
     ("try:", "finally:"), ("for m in x:",), ("with x as memory:",), ("while x:",),
     ("def f(m, x='langchain.memory'):",), ("def memory(*langchain):",),
     ("async def f(y: 'langchain.memory.BaseMemory'):",),
-    ("class m(memory.BaseMemory):",),
+    ("class m(memory.BaseMemory):",), ("def g():\n    global m, memory, langchain",),
+    ("def f(m):\n    def g():\n        nonlocal m\n        m = 1",),
     ("@m.Nonsense\ndef f():",), ("match x:\n    case m.AIMessage(content=x):",),
 )  # fmt: skip
 
@@ -159,6 +164,7 @@ def test_once_is_enough(source, codes):
     assert again.text == done.text
     assert not any(finding.fixed for finding in again.findings)
     assert still_parses(source, done.text)
+    assert done.text.isascii() >= source.isascii()
     assert not any("by hand" in finding.message for finding in done.findings)
     assert {finding.code for finding in done.findings} <= codes
     assert (done.text == source) or done.findings

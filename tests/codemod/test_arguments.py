@@ -123,6 +123,79 @@ REWRITES = {
         ENTITY + "from holdover.compat import InMemoryEntityStore\n"
         "M(entity_store=InMemoryEntityStore(store={1: 2}))\n",
     ),
+    "entities of a star": (
+        (
+            "from langchain.memory import *\n"
+            "ConversationEntityMemory(llm=x, store={'a': 1})\n"
+        ),
+        (
+            "from holdover.compat import "
+            "ConversationEntityMemory, InMemoryEntityStore\n"
+            "ConversationEntityMemory(llm=x, "
+            "entity_store=InMemoryEntityStore(store={'a': 1}))\n"
+        ),
+    ),
+    "entities of a star that gives the store, too": (
+        (
+            "from langchain.memory import *\n"
+            "ConversationEntityMemory(store={1: 2}), InMemoryEntityStore\n"
+        ),
+        (
+            "from holdover.compat import "
+            "ConversationEntityMemory, InMemoryEntityStore\n"
+            "ConversationEntityMemory("
+            "entity_store=InMemoryEntityStore(store={1: 2})), InMemoryEntityStore\n"
+        ),
+    ),
+    "entities of a module": (
+        ("import langchain.memory as m\nm.ConversationEntityMemory(store={'a': 1})\n"),
+        (
+            "import holdover.compat as m\nm.ConversationEntityMemory("
+            "entity_store=m.InMemoryEntityStore(store={'a': 1}))\n"
+        ),
+    ),
+    "entities of a module as a name": (
+        (
+            "from holdover import compat\n"
+            "compat.ConversationEntityMemory(store={'a': 1})\n"
+        ),
+        (
+            "from holdover import compat\ncompat.ConversationEntityMemory("
+            "entity_store=compat.InMemoryEntityStore(store={'a': 1}))\n"
+        ),
+    ),
+    "entities of a module whose name goes": (
+        (
+            "import langchain.memory as m\n"
+            "m.ConversationEntityMemory(store={1: 2}), m.MongoDBChatMessageHistory\n"
+        ),
+        (
+            "import holdover.compat\nimport langchain_mongodb\n"
+            "holdover.compat.ConversationEntityMemory("
+            "entity_store=holdover.compat.InMemoryEntityStore(store={1: 2})), "
+            "langchain_mongodb.MongoDBChatMessageHistory\n"
+        ),
+    ),
+    "entities of a whole path": (
+        (
+            "import langchain.memory\n"
+            "langchain.memory.ConversationEntityMemory(store={'a': 1})\n"
+        ),
+        (
+            "import holdover.compat\nholdover.compat.ConversationEntityMemory("
+            "entity_store=holdover.compat.InMemoryEntityStore(store={'a': 1}))\n"
+        ),
+    ),
+    "entities of a path that is new already": (
+        (
+            "import holdover.compat\n"
+            "holdover.compat.ConversationEntityMemory(store={'a': 1})\n"
+        ),
+        (
+            "import holdover.compat\nholdover.compat.ConversationEntityMemory("
+            "entity_store=holdover.compat.InMemoryEntityStore(store={'a': 1}))\n"
+        ),
+    ),
     "empty ones": (
         ENTITY + "M(store={}, buffer=[], llm=llm)\n",
         ENTITY + "M(llm=llm)\n",
@@ -179,7 +252,6 @@ UNCHANGED = {
     "entities beside a store": ENTITY + "M(entity_store=s, store={1: 2})\n",
     "lines that are read still": ENTITY + "M(buffer=['Human: hi'])\n",
     "both keys": ENTITY + "M(memory_key='a', chat_history_key='b')\n",
-    "a name that is taken": ENTITY + "InMemoryEntityStore = 1\nM(store={1: 2})\n",
     "the summary of a summary": (
         "from holdover.compat import ConversationSummaryMemory\n"
         "ConversationSummaryMemory(llm=llm, buffer='')\n"
@@ -207,6 +279,47 @@ TODOS = {
         "HO304",
     ),
 }
+
+
+#: Entities whose store nothing can import, and the line above which that is said.
+WITHOUT_A_STORE = {
+    "a name that is taken": (
+        (
+            "from langchain.memory import ConversationEntityMemory as M\n"
+            "InMemoryEntityStore = 1\n"
+        ),
+        "M(store={1: 2})\n",
+    ),
+    "imported in a function for all": (
+        (
+            "def f():\n    global M\n"
+            "    from langchain.memory import ConversationEntityMemory as M\n"
+        ),
+        "def g(): return M(store={1: 2})\n",
+    ),
+    "a module that is passed on": (
+        "import langchain.memory as m\nf(m)\n",
+        "m.ConversationEntityMemory(store={1: 2})\n",
+    ),
+    "a star whose names cannot be told": (
+        "from langchain.memory import *\nexec(x)\n",
+        "ConversationEntityMemory(store={1: 2})\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_A_STORE)
+def test_entities_without_a_store_to_import_are_for_a_person(name, rewritten):
+    before, line = WITHOUT_A_STORE[name]
+
+    done = rewritten(before + line)
+
+    above, found, _ = done.text.partition(f"\n{line}")
+    assert found
+    assert "\n# TODO(holdover HO302): " in above
+    assert "InMemoryEntityStore" in above.rpartition("\n")[2]
+    assert "import InMemoryEntityStore" not in done.text.replace("# TODO", "")
+    assert [one.fixed for one in done.findings if one.code == "HO302"] == [False]
 
 
 @pytest.mark.parametrize("name", REWRITES)

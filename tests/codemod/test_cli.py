@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -19,7 +20,7 @@ import pytest
 from typer.testing import CliRunner
 
 from holdover.migrate.cli import app
-from holdover.migrate.codemod import files, running
+from holdover.migrate.codemod import files, running, source, writing
 from holdover.migrate.codemod.rule import ALL
 
 OLD = "from langchain.memory import ConversationBufferMemory\n"
@@ -89,6 +90,60 @@ def test_a_diff_is_shown_and_nothing_written(codemod):
         "2 files would change, of 3.\nRun it again with --write to change them.\n"
     )
     assert tree() == before
+
+
+def mixed_tree():
+    """Files of every kind and name that the system takes; and their names."""
+    cell = {"cell_type": "code", "source": [OLD, "x = 'ä'"], "outputs": []}
+    document = {"cells": [cell, cell], "metadata": {}, "nbformat": 4}
+    contents = {
+        "plain.py": OLD,
+        "sub folder/a name.py": OLD + "x = 1\n",
+        "bom.py": "\ufeff" + OLD,
+        "bom_below.py": "\ufeff" + "x = 1\n" * 20 + OLD,
+        "latin.py": f"# coding: latin-1\n{OLD.strip()}  # é\n".encode("latin-1"),
+        "arrow.py": OLD + "x = '→'\n",
+        "crlf.py": OLD.replace("\n", "\r\n") + "x = 1\r\n",
+        "mac.py": (OLD + "x = 1\n").replace("\n", "\r"),
+        "unended.py": OLD.strip(),
+        "same.py": "pass\n" * 300 + OLD + "pass\n" * 300,
+        "todo.py": "x = 1\n" + GONE,
+        "lines.ipynb": json.dumps(document, indent=1, ensure_ascii=False),
+        "one line.ipynb": json.dumps(document),
+    }
+    odd = ["ä.py", " first.py", "last .py", "a\nb.py", 'a"b.py', "a\\b.py", "a\tb.py"]
+    odd += ["\x1b[1m.py", os.fsdecode(b"\xff \xe4.py"), "--- a.py", "@.py", "'.py"]
+    if os.name == "posix":
+        contents |= dict.fromkeys(odd, OLD)
+    for name, content in contents.items():
+        Path(name).parent.mkdir(exist_ok=True)
+        data = content if isinstance(content, bytes) else content.encode()
+        Path(name).write_bytes(data)
+    return set(contents)
+
+
+@pytest.mark.parametrize("tool", ["patch", "git"])
+def test_the_patch_of_a_mixed_tree_does_what_write_does(tool):
+    if not shutil.which(tool):
+        pytest.skip(f"no {tool} on the path")
+    names = mixed_tree()
+    before = tree()
+    with start(".", env={**os.environ, "PYTHONIOENCODING": "ascii"}) as going:
+        diff, err = going.communicate(timeout=120)
+    assert going.returncode == 1, err
+    words = ["patch", "-s", "-p0", "--binary"] if tool == "patch" else ["git", "apply"]
+    words += ["-p0", "--whitespace=nowarn"] if tool == "git" else []
+    subprocess.run(words, input=diff, check=True, capture_output=True)
+    patched = tree()
+    for name, data in before.items():
+        Path(name).write_bytes(data)
+    with start(".", "--write") as going:
+        listed, err = going.communicate(timeout=120)
+    assert going.returncode == 1, err
+    written = tree()
+    assert {name for name in before if before[name] != written[name]} == names
+    assert patched == written
+    assert listed == b"".join(os.fsencode(name) + b"\n" for name in sorted(names))
 
 
 @pytest.mark.skipif(not shutil.which("patch"), reason="no patch on the path")
@@ -199,6 +254,82 @@ def test_many_files_are_as_one_by_one(codemod, monkeypatch, option):
     assert together.stderr == alone.stderr
     assert together.exit_code == alone.exit_code == 2
     assert tree() == alone_left
+
+
+SURROGATE = (
+    r'{"cells": [{"cell_type": "code", "source": "# langchain\nprint(\"\ud83d\")"}]}'
+)
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_half_a_character_in_a_notebook_costs_that_notebook(codemod, folder, jobs):
+    for number in range(20):
+        write(**{f"m{number:02}": OLD})
+    Path("half.ipynb").write_text(SURROGATE)
+    shown = codemod(".", "--json", "--write", "--jobs", jobs)
+    assert (shown.exit_code, shown.stderr) == (2, "")
+    counts = json.loads(shown.stdout)["counts"]
+    assert (counts["files"], counts["failed"], counts["written"]) == (21, 1, 20)
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("a\nb"), RecursionError()])
+@pytest.mark.parametrize("option", [["--write"], ["--write", "--json"]])
+def test_an_unforeseen_error_costs_one_file(codemod, monkeypatch, error, option):
+    write(a=OLD, b=OLD + "x = 1\n", c=OLD)
+    rewrite = source.rewrite
+
+    def fail(text, **about):
+        if "x = 1" in text:
+            raise error
+        return rewrite(text, **about)
+
+    monkeypatch.setattr(source, "rewrite", fail)
+    shown = codemod(".", *option)
+    assert shown.exit_code == 2
+    assert Path("c.py").read_text() == Path("a.py").read_text() == NEW
+    said = [line for line in shown.stderr.splitlines() if "b.py" in line]
+    if "--json" in option:
+        said = [one["failures"][0]["reason"] for one in
+                json.loads(shown.stdout)["files"] if one["path"] == "b.py"]  # fmt: skip
+    assert len(said) == 1
+    assert type(error).__name__ in said[0]
+    assert "Traceback" not in shown.stderr
+    assert codemod("-", typed=OLD + "x = 1\n").stdout == OLD + "x = 1\n"
+
+
+def test_an_error_in_writing_costs_one_file(codemod, monkeypatch):
+    write(a=OLD, b=OLD)
+    replace = writing.replace
+
+    def fail(path, data, *, was):
+        if path == "a.py":
+            raise ValueError(path)
+        replace(path, data, was=was)
+
+    monkeypatch.setattr(writing, "replace", fail)
+    shown = codemod(".", "--write")
+    assert (shown.exit_code, shown.stdout) == (2, "b.py\n")
+    assert "ValueError" in shown.stderr
+
+
+def test_an_error_of_the_whole_run_is_a_failure_and_json_stays_json(
+    codemod, monkeypatch
+):
+    write(a=OLD, b=OLD)
+    examine = running.examine
+
+    def fail(path, wanted):
+        if path == "b.py":
+            raise MemoryError
+        return examine(path, wanted)
+
+    monkeypatch.setattr(running, "examine", fail)
+    shown = codemod(".", "--json")
+    assert shown.exit_code == 2
+    assert "Traceback" in shown.stderr
+    document = json.loads(shown.stdout)
+    assert [one["path"] for one in document["files"]] == ["a.py"]
+    assert document["exit_code"] == 2
 
 
 def test_a_parser_that_ends_its_process_costs_one_file(codemod, folder, monkeypatch):
@@ -320,7 +451,21 @@ def test_a_file_that_fails_is_told_and_the_others_done(codemod, folder, fault):
     assert (folder / "b.py").read_text() == NEW
 
 
-def test_a_file_without_langchain_is_not_parsed(codemod):
+@pytest.mark.parametrize("code", sorted(ALL))
+def test_every_rule_changes_a_file_that_has_its_example(codemod, code):
+    write(a=ALL[code].before)
+    assert codemod("a.py", "--check", "--select", code).exit_code == 1
+
+
+@pytest.mark.parametrize("comment", ["# holdover: ignore", "# holdover: ignore[HO401]"])
+def test_what_is_ignored_is_done(codemod, comment):
+    write(a=f"{GONE.strip()}  {comment}\n")
+    assert codemod("a.py", "--check").exit_code == 0
+    write(a=f"{GONE.strip()}  # holdover: ignore[HO101]\n")
+    assert codemod("a.py", "--check").exit_code == 1
+
+
+def test_a_file_that_names_neither_package_is_not_parsed(codemod):
     write(a=b"\xff\0 print 'x'", b="(" * 5_000, c="x" * 2_000_000)
     shown = codemod(".")
     assert (shown.exit_code, shown.stdout) == (0, "")
@@ -358,7 +503,9 @@ def test_stubs_and_notebooks_are_taken(codemod, folder):
     Path("a.ipynb").write_text(text)
     Path("b.pyi").write_text(OLD)
     shown = codemod(".")
-    assert shown.stdout.startswith("--- a.ipynb:cell 1\n")
+    assert shown.stdout.startswith("--- a.ipynb\n+++ a.ipynb\n@@ ")
+    shown = on_a_terminal(".", env={**os.environ, "NO_COLOR": "1"})
+    assert shown.startswith(b"--- a.ipynb:cell 1\r\n+++ a.ipynb:cell 1\r\n@@ ")
     assert codemod(".", "--write").stdout == "a.ipynb\nb.pyi\n"
     assert Path("a.ipynb").read_text() == text.replace(OLD.strip(), NEW.strip())
     assert codemod(".").exit_code == 0
@@ -402,6 +549,10 @@ def test_names_go_from_cell_to_cell(codemod):
         (["--explain", "HO999"], "--explain HO999: no such rule."),
         (["--from-report", "none.json"], "none.json: no such file."),
         (["--from-report", "a.py"], "a.py: not the JSON that holdover exec"),
+        (["--from-report", "."], ".: a folder, not a report"),
+        (["--from-report", "/"], "/: a folder, not a report"),
+        (["--from-report", "n" * 5_000], "nn: no such file."),
+        (["n" * 5_000], "nn: no such file or folder."),
         (["-", "a.py"], "- stands alone"),
         (["-", "--write"], "- stands alone"),
         (["a.py", "--write", "--check"], "Give --write or --check, not both."),
@@ -414,6 +565,7 @@ def test_usage_is_one_sentence(codemod, arguments, said):
     assert shown.stderr.startswith("holdover: ")
     assert said in shown.stderr
     assert shown.stderr.count("\n") == 1
+    assert len(shown.stderr) < 400
     assert tree() == {"a.py": OLD.encode()}
 
 
@@ -497,7 +649,25 @@ def test_the_text_of_a_report_leads_to_its_json(codemod, folder, report):
     assert codemod("--from-report", "old.txt").exit_code == 1
 
 
-@pytest.mark.parametrize("text", ["[]", "{}", '{"uses": 3}', "no json", "\udcff"])
+@pytest.mark.parametrize("name", ["\ud800.py", "n" * 5_000, "a\0.py", ".", "", None])
+def test_names_that_no_file_has_are_passed_over(codemod, folder, name):
+    write(a=OLD)
+    uses = [{"file": name}, use_of(folder / "a.py"), 3]
+    Path("old.json").write_text(json.dumps({"uses": uses}))
+    shown = codemod("--from-report", "old.json", "--check")
+    assert (shown.exit_code, shown.stderr) == (1, "")
+    assert shown.stdout == "a.py\n1 file to change, of 1\n"
+
+
+def test_a_script_without_a_suffix_is_taken(codemod, folder, report):
+    Path("start").write_text(OLD)
+    assert codemod("--from-report", report(folder / "start"), "--write").exit_code == 1
+    assert Path("start").read_text() == NEW
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", "{}", '{"uses": 3}', "no json", "\udcff", "[" * 100_000]
+)
 def test_what_is_no_report(codemod, text):
     Path("old.json").write_text(text, errors="surrogateescape")
     shown = codemod("--from-report", "old.json")
@@ -571,19 +741,58 @@ def test_progress_is_on_a_terminal_and_gone_at_the_end():
     assert "3 of 3" in said
 
 
+def on_a_terminal(*arguments, **options):
+    """What a terminal gets to see on stdout."""
+    if os.name != "posix":
+        pytest.skip("no pseudo terminals")
+    import pty
+
+    ours, theirs = pty.openpty()
+    seen = []
+    with start(*arguments, stdout=theirs, **options):
+        os.close(theirs)
+        # The system says with an error that the other end is closed.
+        with contextlib.suppress(OSError):
+            while piece := os.read(ours, 10_000):
+                seen.append(piece)
+    os.close(ours)
+    return b"".join(seen)
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
 def test_a_terminal_that_lacks_a_character_shows_its_escape(encoding):
     write(a=OLD + "x = '→'\n")
-    done = run(".", env={**os.environ, "PYTHONIOENCODING": encoding}, encoding=encoding)
-    assert done.exit_code == 1
-    assert ("→" if encoding == "utf-8" else "\\u2192") in done.stdout
+    seen = on_a_terminal(".", env={**os.environ, "PYTHONIOENCODING": encoding})
+    assert ("→" if encoding == "utf-8" else "\\u2192") in seen.decode(encoding)
+    with start(".", env={**os.environ, "PYTHONIOENCODING": encoding}) as going:
+        assert "→".encode() in going.stdout.read()
+
+
+@pytest.mark.parametrize("option", [[], ["--check"]])
+def test_a_name_does_nothing_to_a_terminal(option):
+    Path("a\x1b[2J\nb.py").write_text(OLD)
+    seen = on_a_terminal(".", *option, env={**os.environ, "NO_COLOR": "1"})
+    assert b"a\\x1b[2J\\nb.py" in seen
+    assert b"\x1b" not in seen
+
+
+@pytest.mark.skipif(os.name != "posix", reason="streams of POSIX")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&- <&-"])
+@pytest.mark.parametrize("option", ["", "--write", "--json", "--nothing"])
+def test_streams_may_be_closed(closed, option):
+    write(a=OLD, b=b"\xff" + OLD.encode())
+    line = f"{sys.executable} -m holdover.migrate.cli codemod . {option} {closed}"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, check=False)
+    assert done.returncode == 2
+    assert b"Traceback" not in done.stdout + done.stderr
+    assert Path("a.py").read_text() == (NEW if option == "--write" else OLD)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="names of other bytes")
 def test_a_file_name_that_is_no_text():
     Path(os.fsdecode(b"\xff.py")).write_text(OLD)
     for option, code in (["--check", 1], ["--json", 1], ["--write", 1], ["--check", 0]):
-        assert run(".", option).exit_code == code
+        assert run(".", option, errors="surrogateescape").exit_code == code
 
 
 def test_a_reader_that_leaves_is_no_traceback():
@@ -606,12 +815,14 @@ def test_ctrl_c_ends_it_cleanly(number):
     with start(
         ".", "--write", "--jobs", "2", "--json", text=True, start_new_session=True
     ) as going:
-        while '"path"' not in going.stdout.readline():
-            pass
+        lines_read = []
+        while '"path"' not in "".join(lines_read):
+            lines_read.append(going.stdout.readline())
         os.killpg(going.pid, number)  # as a terminal does, to all of them
         began = time.monotonic()
-        _, err = going.communicate(timeout=60)
+        out, err = going.stdout.read(), going.stderr.read()
     assert going.returncode == 130
+    assert json.loads("".join(lines_read) + out)["exit_code"] == 130
     assert time.monotonic() - began < 20
     assert err.startswith("holdover: Interrupted.")
     assert err.count("\n") == 1
@@ -659,6 +870,13 @@ def test_order_does_not_depend_on_where_files_lie(codemod):
 
 
 # -- the documentation
+
+
+def test_the_help_reads_well(codemod):
+    shown = codemod("--help").stdout
+    assert "\\b" not in shown
+    assert "default: 0" not in shown
+    assert "Exit codes: 0 nothing to do, 1 " in shown
 
 
 @pytest.mark.parametrize("command", ["codemod", "exec"])

@@ -20,6 +20,10 @@ COLLAPSED = {
         attempt(FROM_MEMORY, FROM_CLASSIC, "ModuleNotFoundError"),
         f"{NOW}\n",
     ),
+    "any of both errors": (
+        attempt(FROM_MEMORY, FROM_CLASSIC, "(ImportError, ModuleNotFoundError)"),
+        f"{NOW}\n",
+    ),
     "with what follows": (
         attempt(FROM_MEMORY, FROM_CLASSIC, more="x = 1  # here\n"),
         f"{NOW}\nx = 1  # here\n",
@@ -67,6 +71,7 @@ KEPT = {
     "pass": attempt(FROM_MEMORY, "pass"),
     "another name": attempt(FROM_MEMORY, "from mine import CombinedMemory"),
     "another error": attempt(FROM_MEMORY, FROM_CLASSIC, "ValueError"),
+    "some error": attempt(FROM_MEMORY, FROM_CLASSIC, "(ImportError, ValueError)"),
     "a named error": attempt(FROM_MEMORY, FROM_CLASSIC, "ImportError as error"),
     "any error": f"try:\n    {FROM_MEMORY}\nexcept:\n    {FROM_CLASSIC}\n",
     "an else": attempt(FROM_MEMORY, FROM_CLASSIC, more="else:\n    HAS = True\n"),
@@ -119,3 +124,14 @@ def test_with_a_comment_to_make_it_stays(rewritten):
 
     assert done.text.count("TODO(holdover HO402)") == 2
     assert done.text.startswith("try:\n")
+
+
+def test_what_was_rewritten_stays_with_its_comments(rewritten):
+    both = "from langchain.memory import CombinedMemory, Nonsense"
+
+    done = rewritten(attempt(both, both))
+
+    first, second = done.text.split("except ImportError:\n")
+    assert first.removeprefix("try:\n") == second
+    assert "TODO(holdover HO402)" in first
+    assert NOW in first

@@ -58,6 +58,22 @@ def test_folders_of_others_are_left_out_unless_named(name):
     assert found(f"sub/{name}/deep/theirs.py") == [f"sub/{name}/deep/theirs.py"]
 
 
+def test_folders_may_be_deeper_than_the_stack(folder):
+    here = folder
+    for _ in range(1_200):
+        os.mkdir("d")  # noqa: PTH102 - such a path is too long for one call
+        os.chdir("d")
+    Path("a.py").touch()
+    os.chdir(here)
+    try:
+        assert found(".") == ["d/" * 1_200 + "a.py"]
+        assert package_of(found(".")[0]) == ""
+    finally:
+        # Who cleans up after us may not be able to.
+        Path("d/" * 1_200 + "a.py").unlink()
+        os.removedirs("d/" * 1_200)
+
+
 def test_an_environment_of_any_name_is_left_out():
     plant("env311/lib/a.py", "ours.py")
     Path("env311/pyvenv.cfg").touch()
@@ -208,12 +224,12 @@ def test_what_an_encoding_cannot_hold_is_refused():
 
 
 @pytest.mark.parametrize("before", [0, 1, 5, 9, 10, 11, 12, 19, 20, 21, 50])
-@pytest.mark.parametrize("word", ["langchain", "langchai", "Langchain"])
+@pytest.mark.parametrize("word", ["langchain", "langchai", "Langchain", "holdover"])
 def test_the_filter_reads_in_pieces(tmp_path, monkeypatch, before, word):
     monkeypatch.setattr(contents, "_PIECE", 11)
     path = tmp_path / "a.py"
     path.write_bytes(b"#" * before + word.encode() + b"#" * 7)
-    assert contents.mentions(str(path)) is (word == "langchain")
+    assert contents.mentions(str(path)) is (word in {"langchain", "holdover"})
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from holdover.migrate.codemod import cells, notebooks, running, source
 from holdover.migrate.codemod.findings import Finding, Rewritten
-from holdover.migrate.codemod.magics import Masks, mask
+from holdover.migrate.codemod.magics import Masks, mask, reads_of
 from holdover.migrate.codemod.outcome import Untouchable
 from holdover.migrate.codemod.parsing import parse
+from holdover.migrate.codemod.rule import ALL
 from holdover.migrate.codemod.running import Wanted
 
 OLD = "from langchain.memory import ConversationBufferMemory"
@@ -313,6 +314,11 @@ def test_cells_are_cut_where_they_were_joined(texts):
 
     source.rewrite = rewrite
     try:
+        if texts[0].lstrip().startswith("%%"):
+            # Nothing may come before a cell magic.
+            with pytest.raises(Untouchable, match="first"):
+                through(*texts)
+            return
         done = through(*texts)
     finally:
         source.rewrite = before
@@ -341,6 +347,106 @@ def test_a_cell_that_is_broken_is_left_and_told(rewriter):
     assert done.texts == (NEW, broken, NEW)
     ((failure),) = done.failures
     assert (failure.cell, failure.line) == (2, 1)
+
+
+def test_a_broken_cell_with_magic_is_put_away_as_a_whole(rewriter):
+    broken = "%time x\nprint 'old'\n!ls"
+    rewriter(lambda text: f"import new\n{text}")
+    assert through(broken, "y = 1").texts == (f"import new\n{broken}", "y = 1")
+    rewriter(lambda text: text.replace("y = 1", "y = 2"))
+    assert through(broken, "y = 1").texts == (broken, "y = 2")
+
+
+@pytest.mark.parametrize(
+    ("cell", "after"),
+    [
+        (f"    {OLD}\n    x = 1", f"    {NEW}\n    x = 1"),
+        (f"\n \n  {OLD}", None),
+        (f"\n\n  {OLD}\n\n  if x:\n    y\n", f"\n\n  {NEW}\n\n  if x:\n    y\n"),
+        (f"\t%time\n\t{OLD}", f"\t%time\n\t{NEW}"),
+        (f"    s = '''\nno'''\n    {OLD}", None),
+    ],
+)
+def test_a_cell_that_is_indented_as_a_whole(rewriter, cell, after):
+    rewriter(lambda text: text.replace(OLD, NEW), [])
+    done = through("a = 1", cell)
+    assert done.texts == ("a = 1", after or cell)
+    assert bool(done.failures) is (after is None)
+
+
+def test_findings_in_an_indented_cell_say_the_column():
+    done = through("x = 1", f"    y = 2\n    {OLD}")
+    ((cell, finding),) = [(one.cell, one.finding) for one in done.findings]
+    assert (cell, finding.line) == (2, 2)
+    assert (
+        finding.column
+        == 5 + source.rewrite(OLD, codes=frozenset({"HO101"})).findings[0].column - 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "reads"),
+    [
+        ("%timeit -n 3 m.X(a)", ["timeit", "n", "m", "m.X", "a"]),
+        ("?x.y", ["x", "x.y"]),
+        ("%pip install langchain", []),
+        ("!pip install langchain {m.X} $name", ["m", "m.X", "name"]),
+        ("%time not None or m . X", ["time", "m", "m.X"]),
+        ("%run a.py", []),
+        ("%%unknown\nf(x)\n!ls g", ["unknown", "f", "x"]),
+    ],
+)
+def test_what_a_magic_command_may_read(text, reads):
+    assert reads_of(text) == reads
+
+
+STAR = "from langchain.memory import *"
+ALIAS = "import langchain.memory as m\nx = m.CombinedMemory()"
+
+
+@pytest.mark.parametrize(
+    ("head", "magic", "left"),
+    [
+        (STAR, "%timeit ConversationBufferMemory()", ""),
+        (STAR, "?ConversationBufferMemory", ""),
+        (STAR, "ConversationBufferMemory?", ""),
+        (STAR, "out = %timeit -o ConversationBufferMemory()", ""),
+        (STAR, "!echo {ConversationBufferMemory}", ""),
+        (STAR, "%%unknown\nConversationBufferMemory()", ""),
+        (STAR, "%time exec(x)", STAR),
+        (ALIAS, "%time z = m.ConversationBufferMemory()", ALIAS),
+        (ALIAS, "m.ConversationBufferMemory?", ALIAS),
+        ("import langchain.memory", "%time langchain.memory.X()", "import langchain"),
+        (ALIAS, "%pip install m", ""),
+        (ALIAS, "%%bash\nm", ""),
+    ],
+)
+def test_what_magic_commands_use_is_in_use(head, magic, left):
+    done = cells.rewrite(
+        [head, "y = CombinedMemory()", magic], codes=frozenset(ALL), package=""
+    )
+    assert done.texts[1:] == ("y = CombinedMemory()", magic)
+    if left:
+        assert left in done.texts[0]
+        assert any(not one.finding.fixed for one in done.findings)
+    else:
+        assert "langchain" not in done.texts[0]
+    if head == STAR and not left:
+        assert "ConversationBufferMemory" in done.texts[0]
+        assert "CombinedMemory" in done.texts[0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace(", m.X", ", new.X"),
+        lambda text: text.replace("m, m.X", "m"),
+    ],
+)
+def test_what_stands_for_magic_may_not_change(rewriter, change):
+    rewriter(change)
+    with pytest.raises(Untouchable, match="magic commands could not be kept"):
+        through("a = 1", "%time m.X()")
 
 
 @pytest.mark.parametrize(
@@ -396,9 +502,10 @@ def test_a_notebook_is_rewritten_at_its_place(tmp_path, rewriter, bom, indent):
     rewriter(lambda text: text.replace(OLD, NEW))
     document = notebook([f"{OLD}\n", "m = ConversationBufferMemory()"], "%pip list")
     data = bom + json.dumps(document, indent=indent).encode() + b"\n"
-    done = examine(tmp_path, data, data=True, diff=True)
-    assert done.data == data.replace(OLD.encode(), NEW.encode())
     path = tmp_path / "a.ipynb"
+    done = examine(tmp_path, data, data=True, diff=True, patch=True)
+    assert done.patch.startswith(f"--- {path}\n+++ {path}\n".encode())
+    assert done.data == data.replace(OLD.encode(), NEW.encode())
     assert done.diff.startswith(
         f"--- {path}:cell 1\n+++ {path}:cell 1\n@@ -1,2 +1,2 @@"
     )
@@ -422,6 +529,14 @@ def test_a_large_notebook_has_little_code(tmp_path, rewriter):
     done = examine(tmp_path, json.dumps(document).encode(), data=True)
     assert done.changed
     assert picture.encode() in done.data
+
+
+def test_a_notebook_that_only_says_holdover_is_parsed(tmp_path):
+    path = tmp_path / "a.ipynb"
+    rule = ALL["HO301"]
+    path.write_text(json.dumps(notebook(rule.before)))
+    done = running.examine(str(path), Wanted(frozenset({"HO301"})))
+    assert done.changed
 
 
 def test_the_package_of_a_notebook_is_given(tmp_path, monkeypatch):

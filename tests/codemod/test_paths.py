@@ -20,6 +20,16 @@ REWRITES = {
         IMPORT + "monkeypatch.setattr('langchain.memory.SimpleMemory', x)\n",
         NOW + "monkeypatch.setattr('holdover.compat.SimpleMemory', x)\n",
     ),
+    "of a module that is imported by its path": (
+        (
+            "import langchain.memory\nlangchain.memory.SimpleMemory\n"
+            'patch("langchain.memory.SimpleMemory")\n'
+        ),
+        (
+            "import holdover.compat\nholdover.compat.SimpleMemory\n"
+            'patch("holdover.compat.SimpleMemory")\n'
+        ),
+    ),
     "as a decorator": (
         IMPORT + "@mock.patch('langchain.memory.SimpleMemory')\ndef f(x): ...\n",
         NOW + "@mock.patch('holdover.compat.SimpleMemory')\ndef f(x): ...\n",
@@ -38,6 +48,10 @@ REPORTED = {
     "a patch of what others import": (
         "patch('langchain.memory.SimpleMemory')\n",
         "HO101",
+    ),
+    "a patch beside the import of a module that lives on": (
+        "import langchain.agents\npatch('langchain.agents.AgentExecutor')\n",
+        "HO204",
     ),
     "a name nobody knows": ("patch('langchain.memory.Nonsense')\n", "HO402"),
     "a name that is gone": ("patch('langchain.verbose', True)\n", "HO401"),

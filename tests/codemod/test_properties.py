@@ -5,6 +5,7 @@ Before, they run under the shim; after it, without.
 
 from __future__ import annotations
 
+import typing
 import warnings
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from holdover import compat
 from holdover.compat import shim
+from holdover.compat.shim.entries import ROOTS
 from holdover.migrate.codemod.parsing import still_parses
 from holdover.migrate.codemod.rule import ALL
 from holdover.migrate.codemod.source import rewrite
@@ -126,6 +128,36 @@ def indented(lines, step):
 
 
 @st.composite
+def by_others(draw, at, uses, classes):
+    """Statements that read what is bound in less usual ways."""
+    use = draw(st.sampled_from(uses))
+    root, dot, _ = use.partition(".")
+    ways = ["none", "none", "rebound"]
+    ways += ["annotated", "optional"] * bool(classes)
+    ways += ["exported", "exported by a call"] * (not dot)
+    way = draw(st.sampled_from(ways))
+    if way == "rebound":
+        body = f"    seen.append({use}); {root} = {use}"
+        return [f"class again_{at}:", body, f"seen.append(again_{at}.{root})"]
+    if way in ("annotated", "optional"):
+        use = draw(st.sampled_from(classes))
+        form = f"typing.Annotated['{use}', '{use}']"
+        form = f"typing.Optional['{use}']" if way == "optional" else form
+        return [
+            f"form_{at} = {form}",
+            f"def g_{at}(x: form_{at}): ...",
+            f"seen.append(typing.get_type_hints(g_{at})['x'])",
+            f"seen.append(getattr(form_{at}, '__metadata__', None))",
+        ]
+    if way == "exported":
+        return [f"__all__ += [{use!r}]"]
+    if way == "exported by a call":
+        call = draw(st.sampled_from(["extend([{!r}])", "append({!r})"]))
+        return [f"__all__.{call.format(use)}"]
+    return []
+
+
+@st.composite
 def unit(draw, at):
     """Imports, and statements that collect what they bind in `seen`."""
     kind = draw(st.sampled_from(["from", "from", "module", "module", "star"]))
@@ -135,7 +167,7 @@ def unit(draw, at):
     collected = [f"seen.append({use})" for use in uses]
     places = ["module", "if", "try", "fallback", "one line"]
     if kind != "star":
-        places += ["function", "class"]
+        places += ["function", "class", "global", "branches"]
     place = draw(st.sampled_from(places))
     plain = len(lines) == 1 and "#" not in lines[0]
     if place == "one line" and plain:
@@ -148,12 +180,22 @@ def unit(draw, at):
     elif place == "fallback":
         tried = indented(lines, step)
         lines = ["try:", *tried, "except ImportError:", *tried]
-    elif place in ("function", "class"):
-        head = "def" if place == "function" else "class"
-        brackets = "()" if place == "function" else ""
+    elif place == "branches":
+        inside = indented(lines, step)
+        lines = ["if at_random():", *inside, "else:", *inside]
+    elif place == "global":
+        declared = ", ".join({use.partition(".")[0] for use in uses})
+        inside = indented([f"global {declared}", *lines], step)
+        lines = [f"def inner_{at}():", *inside, f"inner_{at}()"]
+    elif place == "function":
         body = indented([*lines, *collected], step)
-        called = [f"inner_{at}()"] if place == "function" else []
-        return [f"{head} inner_{at}{brackets}:", *body, *called]
+        return [f"def inner_{at}():", *body, f"inner_{at}()"]
+    elif place == "class":
+        body = indented([*lines, *collected], step)
+        outside = uses if draw(st.booleans()) else []
+        seen = [f"seen.append(inner_{at}.{use})" for use in outside]
+        return [f"class inner_{at}:", *body, *seen]
+    collected += draw(by_others(at, uses, annotated))
     annotations = []
     for number, use in enumerate(annotated):
         annotations += [
@@ -165,7 +207,8 @@ def unit(draw, at):
 
 @st.composite
 def programs(draw):
-    lines = ['"""Says langchain.memory."""', "import typing", "seen = []"]
+    lines = ['"""Says langchain.memory."""', "import typing, random"]
+    lines += ["seen = []", "__all__ = []", "at_random = lambda: random.random() < 0.5"]
     for at in range(draw(st.integers(1, 4))):
         lines += draw(unit(at))
         lines += draw(st.sampled_from([[], [""], ["# from langchain.memory import *"]]))
@@ -176,8 +219,10 @@ def programs(draw):
 
 def same(before, after):
     """Whether two are one object, or ours is in the place of a classic class."""
-    if before is after:
+    if before is after or (before == after and isinstance(before, tuple | str)):
         return True
+    if typing.get_origin(before) is typing.Union:
+        return all(map(same, typing.get_args(before), typing.get_args(after)))
     replaced = getattr(before, "__module__", "").startswith(
         ("langchain_classic.memory.", "langchain_community.chat_message_histories.")
     )
@@ -185,11 +230,16 @@ def same(before, after):
 
 
 def run(source):
+    return space_of(source)["seen"]
+
+
+def space_of(source):
     space = {"__name__": "generated"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         exec(compile(source, "<generated>", "exec", dont_inherit=True), space)
-    return space["seen"]
+    assert set(space["__all__"]) <= set(space)
+    return space
 
 
 @pytest.fixture
@@ -219,6 +269,27 @@ def test_names_keep_their_meaning(silent, source):
         after = run(done.text)
     assert len(before) == len(after)
     assert all(map(same, before, after))
+
+
+@given(
+    source=programs(),
+    about=st.sampled_from([{"module": "generated.__init__"}, {"stub": True}]),
+)
+@settings(
+    deadline=None,
+    max_examples=80,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+def test_what_other_files_may_import_stays_bound(silent, source, about):
+    with shim.installed():
+        before = space_of(source)
+
+        done = rewrite(source, codes=CODES, **about)
+        after = space_of(done.text)
+
+    # A path binds its root, which no other file reads from here.
+    assert set(before) - set(ROOTS) <= set(after)
+    assert all(map(same, before["seen"], after["seen"]))
 
 
 @given(source=programs(), chosen=st.sets(st.sampled_from(sorted(ALL))))

@@ -6,7 +6,10 @@ import sys
 
 import pytest
 
-from holdover.migrate.codemod import draft
+from holdover.compat.shim.entries import Answer, Kind, all_modules, answer, names_of
+from holdover.migrate.codemod import draft, from_imports
+from holdover.migrate.codemod.draft import removed
+from holdover.migrate.codemod.parsing import still_parses
 from holdover.migrate.codemod.rule import ALL, CALLS
 from holdover.migrate.codemod.source import Unparsable, rewrite
 
@@ -17,6 +20,7 @@ BROKEN = {
     "python 2": ("x = 1\nprint 'langchain'\n", 2),
     "a repr": ("# langchain\nx = `1`\n", 2),
     "bytes beside a text": ("# langchain\nx = 'a' b'c'\n", 2),
+    "half a character": ("# langchain\nx = '\ud83d'\n", 2),
     "a bracket": ("# langchain\nx = (1,\n", 2),
     "bad indentation": ("import langchain\nif x:\npass\n", 3),
     "a text without an end": ("x = 'langchain\n", 1),
@@ -162,17 +166,82 @@ def test_each_rule_is_in_a_module_of_its_name():
 
 
 def test_every_answer_of_the_table_has_a_rule():
-    from holdover.compat.shim.entries import _data, answer, names_of
-
     codes = {
         found.code
-        for module in _data()
+        for module in all_modules()
         for name in names_of(module)
         if (found := answer(module, name))
     }
 
     assert codes
     assert codes <= set(ALL)
+
+
+@pytest.mark.parametrize("before", [IMPORT, IMPORT + "'\ud83d'\n"])
+def test_half_a_character_is_never_written(before):
+    assert not still_parses(before, IMPORT + "x = '\ud83d'\n")
+
+
+@pytest.mark.parametrize("lost", ["\\\n", "\\\r\n"])
+def test_where_the_tree_has_lost_something_nothing_is_written(lost):
+    # One line up, a change of the import would only spoil a comment.
+    source = f"{lost}x = 1\n# {'-' * 80}\n{IMPORT}"
+
+    done = rewrite(source, codes=CODES)
+
+    assert done.text == source
+    assert [one.fixed for one in done.findings] == [False]
+
+
+def removed_names():
+    return [
+        (module, name)
+        for module in all_modules()
+        for name in names_of(module)
+        if removed(answer(module, name))
+    ]
+
+
+def test_a_comment_is_ascii_whatever_it_is_about():
+    found = removed_names()
+    assert found
+    lines = [f"from {module} import {name}\n" for module, name in found]
+
+    done = rewrite("".join(lines), codes=CODES)
+
+    assert done.text.count("# TODO(holdover HO401): ") == len(found)
+    assert done.text.isascii()
+
+
+def test_what_an_answer_says_is_written_in_ascii(monkeypatch):
+    said = Answer(Kind.REMOVED, "", "", "HO401", why="“Größe”\u2026 \u2014 né 名")
+    monkeypatch.setattr(from_imports, "answer", lambda module, name: said)
+
+    done = rewrite(IMPORT, codes=CODES)
+
+    comment = done.text.partition("\n")[0]
+    assert comment.isascii()
+    assert '"Gro' in comment
+    assert "... - ne" in comment
+
+
+#: Arguments for which one rule or another leaves a comment.
+OLD_ARGUMENTS = (
+    "'s', connection_string=1", "buffer='Human: hi'", "store={1: 2}",
+    "contact_points=['a']", "['a'], 's'", "memory_key='a'", "esnsure_ascii=False",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_a_rule_writes_about_arguments_is_ascii(name):
+    calls = "".join(f"{name}({one})\n" for one in OLD_ARGUMENTS)
+    # Its own class of the name leaves nothing that could be imported.
+    source = f"from holdover.compat import {name}\nInMemoryEntityStore = 1\n{calls}"
+
+    done = rewrite(source, codes=CODES)
+
+    assert done.findings
+    assert done.text.isascii()
 
 
 def test_form_feeds_stay_where_they_are(rewritten):

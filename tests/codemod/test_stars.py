@@ -49,6 +49,31 @@ REWRITES = {
             "ConversationBufferMemory\n"
         ),
     ),
+    "by a class body that binds it then": (
+        f"{STAR}class A: SimpleMemory = SimpleMemory\n",
+        (
+            "from holdover.compat import SimpleMemory\n"
+            "class A: SimpleMemory = SimpleMemory\n"
+        ),
+    ),
+    "deleted": (
+        f"{STAR}del SimpleMemory, (x, CombinedMemory)\n",
+        (
+            "from holdover.compat import CombinedMemory, SimpleMemory\n"
+            "del SimpleMemory, (x, CombinedMemory)\n"
+        ),
+    ),
+    "deleted by a function": (
+        f"{STAR}def f():\n    global SimpleMemory\n    del SimpleMemory\n",
+        (
+            "from holdover.compat import SimpleMemory\n"
+            "def f():\n    global SimpleMemory\n    del SimpleMemory\n"
+        ),
+    ),
+    "in a type that is no annotation": (
+        f"{STAR}A = Optional['SimpleMemory']\n",
+        "from holdover.compat import SimpleMemory\nA = Optional['SimpleMemory']\n",
+    ),
     "within a try": (
         (
             "try:\n    from langchain.memory import *\nexcept ImportError:\n    pass\n"
@@ -95,6 +120,13 @@ TODOS = {
     "an __all__ that grows": (
         f"{STAR}__all__ = ['a']\n__all__ += names()\nSimpleMemory\n"
     ),
+    "an __all__ that is extended": (
+        f"{STAR}__all__ = ['a']\n__all__.extend(['SimpleMemory'])\n"
+    ),
+    "an __all__ that is appended to": (
+        f"{STAR}__all__ = ['a']\n__all__.append('SimpleMemory')\n"
+    ),
+    "an __all__ that is replaced": f"{STAR}__all__[:] = ['SimpleMemory']\n",
     "nothing is used": STAR,
 }
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
@@ -102,7 +104,8 @@ def _explained(error: Exception, failed: int) -> int:
     from holdover.compat.errors import AddressError, HoldoverError  # noqa: PLC0415
 
     if not isinstance(error, HoldoverError | OSError):
-        raise error
+        traceback.print_exception(error)
+        return failed
     _complain(str(error))
     return 2 if isinstance(error, AddressError) else getattr(error, "exit_code", failed)
 
@@ -285,9 +288,15 @@ def _print(lines: list[str]) -> None:
     out.flush()
 
 
-def _say(out: TextIO, text: str) -> None:
-    # A terminal that cannot show a name shows its escape instead of failing.
+def _say(out: TextIO, text: str | bytes) -> None:
     encoding = out.encoding or "utf-8"
+    if isinstance(text, bytes):
+        if hasattr(out, "buffer"):
+            out.flush()
+            out.buffer.write(text)
+            return
+        text = text.decode(encoding, "backslashreplace")
+    # A terminal that cannot show a name shows its escape instead of failing.
     out.write(text.encode(encoding, "backslashreplace").decode(encoding))
 
 
@@ -722,14 +731,14 @@ def codemod(
         ),
     ] = None,
     jobs: Annotated[
-        int,
+        int | None,
         typer.Option(
             min=0,
             metavar="N",
             show_default=False,
             help="Processes. Default: one a core.",
         ),
-    ] = 0,
+    ] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the rules.")] = False,
     explain: Annotated[
         str | None,
@@ -739,14 +748,13 @@ def codemod(
     ] = None,
     json: Json = False,
 ) -> None:
-    r"""Rewrite old imports. Shows a diff; --write changes files.
+    """Rewrite old imports. Shows a diff; --write changes files.
 
     Answers: what has to be written instead of imports and arguments of LangChain
     before 1.0? Python files, stubs and notebooks; the rest of a file stays to the
     byte. Stdout is a patch, or with --write and --check the names of files; what is
     left for a person is on stderr, and as a TODO in the file.
 
-    \b
     Exit codes: 0 nothing to do, 1 changes needed or made, or places left for a
     person, 2 usage or files that failed, 130 interrupted.
     """
@@ -768,9 +776,10 @@ def codemod(
         write=write,
         check=check,
         json=json,
+        terminal=sys.stdout.isatty(),
         report=from_report or "",
         exclude=tuple(exclude or ()),
-        jobs=jobs,
+        jobs=jobs or 0,
     )
     out, err = (functools.partial(_say, one) for one in (sys.stdout, sys.stderr))
     exit_code = command.codemod(request, out, err)
@@ -866,8 +875,21 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
+def _open_what_is_closed() -> None:
+    """Let streams that were closed for us (`>&-`) lead nowhere.
+
+    Else the next file that is opened would get a stream's number, and what others
+    print would go into it.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115
+            setattr(sys, name, stream)
+
+
 def main() -> None:
     """The console script: run a command and exit with its code."""
+    _open_what_is_closed()
     signal.signal(signal.SIGTERM, _interrupt)
     app()
 

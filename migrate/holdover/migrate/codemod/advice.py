@@ -36,7 +36,8 @@ class Advice:
         keywords: New names of arguments; a positional one becomes a named one.
         values: New values.
         drops: Arguments that go.
-        needs: A name of `holdover.compat` that a new value uses.
+        needs: A name of `holdover.compat` that each new value begins with.
+        otherwise: What a person is to do where that cannot be imported.
     """
 
     old: str
@@ -46,6 +47,7 @@ class Advice:
     values: Mapping[int, str] = field(default_factory=dict)
     drops: frozenset[int] = frozenset()
     needs: str = ""
+    otherwise: str = ""
 
     @property
     def changes(self) -> bool:

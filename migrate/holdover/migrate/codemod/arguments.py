@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from holdover.compat.shim.entries import ROOTS, answer, star_names
+from holdover.migrate.codemod import stars
 from holdover.migrate.codemod.advice import Advice, Argument, Rule
 from holdover.migrate.codemod.draft import Draft, NewImport
 from holdover.migrate.codemod.rule import CALLS
@@ -129,37 +130,97 @@ def _newest(path: str) -> str:
 def _follow(draft: Draft, rule: Rule, making: _Making, advice: Advice) -> None:
     old = f"{making.name}({advice.old})"
     message = f"{old}: {advice.message}"
-    if not advice.changes:
+    prefix: str | None = ""
+    if advice.needs:
+        prefix = _import(draft, making, advice.needs)
+    if not advice.changes or prefix is None:
+        message = f"{message} {advice.otherwise}".rstrip()
         draft.todo(rule.code, making.call, old, message)
-        return
-    if advice.needs and not _import(draft, making, advice.needs):
-        return
-    if _change(draft, making, advice):
+    elif _change(draft, making, advice, prefix):
         new = f"{making.name}({advice.new})"
         draft.found(rule.code, making.call, old, new, message)
 
 
-def _import(draft: Draft, making: _Making, needs: str) -> bool:
-    """Import a name beside that of the class that is called; whether it worked."""
-    if not making.path.startswith(f"{_OURS}.") or not isinstance(making.func, cst.Name):
-        return False
+def _import(draft: Draft, making: _Making, needs: str) -> str | None:
+    """Import a name in the way of the class that is called.
+
+    Returns:
+        What stands before the name where it is read; `None` if it cannot be imported.
+    """
+    if not making.path.startswith(f"{_OURS}."):
+        return None
+    if not isinstance(making.func, cst.Name):
+        return _module_beside(draft, making)
     there = draft.names.home(needs, making.scope)
     if there is not None:
         paths = (f"{_OURS}.{needs}", f"{making.path.rpartition('.')[0]}.{needs}")
-        return all(_bound_to(one, [needs]) in paths for one in there.bindings[needs])
+        bound = there.bindings[needs]
+        return "" if all(_bound_to(one, [needs]) in paths for one in bound) else None
+    if draft.names.bound.get(needs):
+        return None
+    new = NewImport(_OURS, needs, needs)
     home = draft.names.home(making.func.value, making.scope)
-    if home is None or draft.names.bound.get(needs):
-        return False
-    for binding in home.bindings[making.func.value]:
+    if home is None:
+        return _import_with_star(draft, making.func.value, new)
+    bindings = home.bindings[making.func.value]
+    if any(one.within is not home for one in bindings):
+        return None
+    for binding in bindings:
         assert binding.alias is not None  # noqa: S101 - `_class_of` saw to it
-        new = NewImport(_OURS, needs, needs)
         fate = draft.fates[binding.alias]
         if new not in fate.new:
             fate.new.append(new)
-    return True
+    return ""
 
 
-def _change(draft: Draft, making: _Making, advice: Advice) -> bool:
+def _import_with_star(draft: Draft, name: str, new: NewImport) -> str | None:
+    """Have a name imported where the star goes that gives the class."""
+    found = []
+    for statement, _ in draft.names.imports:
+        if isinstance(statement, cst.ImportFrom) and isinstance(
+            statement.names, cst.ImportStar
+        ):
+            module = "" if statement.relative else dotted(statement.module)
+            if name not in star_names(module):
+                continue
+            if not stars.expands(draft, statement, module):
+                return None
+            found.append(statement)
+    for statement in found:
+        if new not in draft.needs[statement]:
+            draft.needs[statement].append(new)
+    return "" if found else None
+
+
+def _module_beside(draft: Draft, making: _Making) -> str | None:
+    """How the call will name `holdover.compat`, with its dot; `None` if not at all."""
+    start, end = draft.span(making.func)
+    if any((one.start, one.end) == (start, end) for one in draft.edits):
+        return f"{_OURS}."  # `modules` wrote the whole path there
+    first, *rest = dotted(making.func).split(".")[:-1]
+    home = draft.names.home(first, making.scope)
+    if home is None:
+        return None
+    for binding in home.bindings[first]:
+        if ".".join([_module_after(draft, binding), *rest]) != _OURS:
+            return None
+    return f"{'.'.join([first, *rest])}."
+
+
+def _module_after(draft: Draft, binding: Binding) -> str:
+    """The module that an import binds when all is rewritten; empty if unclear."""
+    fate = draft.fates.get(binding.alias) if binding.alias else None
+    if fate is None:
+        return _bound_to(binding, [binding.name])
+    if fate.keep or len(fate.new) != 1:
+        return ""
+    new = fate.new[0]
+    local = new.local or new.name or new.module.partition(".")[0]
+    path = new.module if new.local or new.name else local
+    return f"{path}.{new.name}".rstrip(".") if local == binding.name else ""
+
+
+def _change(draft: Draft, making: _Making, advice: Advice, prefix: str) -> bool:
     spans = [draft.span(one) for one in making.args]
     end = draft.span(making.call)[1] - 1
     source = draft.text.source
@@ -178,7 +239,7 @@ def _change(draft: Draft, making: _Making, advice: Advice) -> bool:
         elif index in advice.keywords:
             draft.edit(spans[index][0], spans[index][0], f"{keyword}=")
         if index in advice.values:
-            draft.edit(*value, advice.values[index])
+            draft.edit(*value, f"{prefix}{advice.values[index]}")
     return True
 
 

@@ -10,14 +10,16 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdover.migrate.codemod import source
 from holdover.migrate.codemod.contents import LARGEST
 from holdover.migrate.codemod.findings import Finding
-from holdover.migrate.codemod.magics import Masks, mask
+from holdover.migrate.codemod.magics import CELL_MAGIC, Masks, mask, reads_of
 from holdover.migrate.codemod.outcome import Failure, Placed, Untouchable
 from holdover.migrate.codemod.parsing import parse
+
+_INDENT = re.compile(r"(?:[ \t]*\n)*([ \t]+)\S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +44,16 @@ def rewrite(cells: Sequence[str], *, codes: frozenset[str], package: str) -> Cel
         Untouchable: The notebook as a whole cannot be rewritten.
     """
     token = _unused(cells)
+    indents = [_indent_of(cell) for cell in cells]
     masks = [Masks(f"__holdover_{token}_{at}_") for at in range(len(cells))]
     python, failures = [], []
     for at, cell in enumerate(cells):
-        text = mask(cell, masks[at], _parses)
+        text = mask(_without(indents[at], cell), masks[at], _parses)
         if why := _why_not(text):
             failures.append(Failure(why.reason, why.line, at + 1))
-            masks[at].kept.clear()
-            text = masks[at].put_away(cell)
+            masks[at].clear()
+            indents[at] = ""
+            text = masks[at].put_away(cell, reads_of(cell))
         python.append(text)
     joined = _join(python, token)
     if len(joined) > LARGEST:
@@ -63,9 +67,26 @@ def rewrite(cells: Sequence[str], *, codes: frozenset[str], package: str) -> Cel
     if done.text != joined:
         for at, text in enumerate(_cut(done.text, python, token)):
             if text != python[at]:
-                texts[at] = _unmasked(text, masks[at], at)
-    placed = [_placed(one, python) for one in done.findings]
+                whole = _unmasked(text, masks[at], at)
+                texts[at] = _with(indents[at], whole)
+                _refuse_moved_magic(cells[at], texts[at], at)
+    placed = [_placed(one, python, indents) for one in done.findings]
     return Cells(tuple(texts), tuple(placed), tuple(failures))
+
+
+def _indent_of(cell: str) -> str:
+    """What IPython takes off each line, where all have it and it can be put back."""
+    found = _INDENT.match(cell)
+    indent = found[1] if found else ""
+    return indent if _with(indent, _without(indent, cell)) == cell else ""
+
+
+def _without(indent: str, cell: str) -> str:
+    return "\n".join(line.removeprefix(indent) for line in cell.split("\n"))
+
+
+def _with(indent: str, cell: str) -> str:
+    return "\n".join(indent + line if line else line for line in cell.split("\n"))
 
 
 def _unused(cells: Sequence[str]) -> str:
@@ -123,10 +144,17 @@ def _unmasked(text: str, masks: Masks, at: int) -> str:
         raise Untouchable(reason, cell=at + 1) from None
 
 
-def _placed(finding: Finding, python: Sequence[str]) -> Placed:
+def _refuse_moved_magic(before: str, after: str, at: int) -> None:
+    """A cell magic works only at the beginning of its cell."""
+    if CELL_MAGIC.match(before) and not CELL_MAGIC.match(after):
+        reason = "its cell magic would not be first any more; not changed"
+        raise Untouchable(reason, cell=at + 1)
+
+
+def _placed(finding: Finding, python: Sequence[str], indents: Sequence[str]) -> Placed:
     cell, line = _place(python, finding.line)
-    moved = {name: getattr(finding, name) for name in finding.__slots__}
-    return Placed(Finding(**{**moved, "line": line}), cell)
+    column = finding.column + len(indents[cell - 1])
+    return Placed(replace(finding, line=line, column=column), cell)
 
 
 def _place(python: Sequence[str], line: int) -> tuple[int, int]:

@@ -8,11 +8,13 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from holdover.migrate.codemod import contents, files, running, showing, starting
-from holdover.migrate.codemod.outcome import Failure, Outcome, Untouchable
+from holdover.migrate.codemod.outcome import Failure, Outcome
 from holdover.migrate.codemod.running import Wanted
 from holdover.migrate.errors import UsageError
 
 STDIN = "-"
+_FAILED = 2
+_INTERRUPTED = 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,7 @@ class Request:
         write: Change the files.
         check: Only name them.
         json: Tell it to a program.
+        terminal: Stdout is one, with a reader before it.
         report: Of `holdover exec`, to start from.
         exclude: Globs of what to leave out.
         jobs: Processes; 0 for as many as fit.
@@ -35,6 +38,7 @@ class Request:
     write: bool = False
     check: bool = False
     json: bool = False
+    terminal: bool = False
     report: str = ""
     exclude: tuple[str, ...] = ()
     jobs: int = 0
@@ -42,8 +46,13 @@ class Request:
     @property
     def wanted(self) -> Wanted:
         """What each file is examined for."""
-        wants_diff = not (self.write or self.check or self.json)
-        return Wanted(self.codes, diff=wants_diff, data=self.write)
+        shows = not (self.write or self.check or self.json)
+        return Wanted(
+            self.codes,
+            diff=shows and self.terminal,
+            patch=shows and not self.terminal,
+            data=self.write,
+        )
 
 
 def page_for(request: Request, out: showing.Say, err: showing.Say) -> showing.Page:
@@ -51,9 +60,9 @@ def page_for(request: Request, out: showing.Say, err: showing.Say) -> showing.Pa
     if request.json:
         return showing.Document(out, err)
     if request.check:
-        return showing.Names(out, err)
+        return showing.Pending(out, err, terminal=request.terminal)
     if request.write:
-        return showing.Written(out, err)
+        return showing.Written(out, err, terminal=request.terminal)
     return showing.Diff(out, err, colour=showing.wants_colour(sys.stdout))
 
 
@@ -90,6 +99,12 @@ def codemod(request: Request, out: showing.Say, err: showing.Say) -> int:
                 page.show(shown)
                 if standing:
                     standing.at(tally.files)
+    except BaseException as error:
+        # What was told so far stays JSON, unless nobody can be told.
+        if isinstance(page, showing.Document) and not isinstance(error, OSError):
+            interrupted = isinstance(error, KeyboardInterrupt)
+            page.close(tally, _INTERRUPTED if interrupted else _FAILED)
+        raise
     finally:
         if standing:
             standing.aside()
@@ -111,7 +126,7 @@ def _paths(request: Request) -> Sequence[str]:
 
 
 def _aside(say: showing.Say, standing: showing.Standing) -> showing.Say:
-    def step_aside_and_say(text: str) -> None:
+    def step_aside_and_say(text: str | bytes) -> None:
         standing.aside()
         say(text)
 
@@ -125,11 +140,10 @@ def _filter(request: Request, out: showing.Say, err: showing.Say) -> int:
     data = sys.stdin.buffer.read()
     wanted = Wanted(request.codes, data=True)
     outcome = Outcome(STDIN)
-    try:
-        if contents.mentioned_in(data):
-            outcome = running.examine_bytes(STDIN, data, wanted)
-    except Untouchable as error:
-        outcome = Outcome(STDIN, failures=(Failure.of(error),))
+    if contents.mentioned_in(data):
+        outcome = running.attempt(
+            STDIN, lambda: running.examine_bytes(STDIN, data, wanted)
+        )
     tally = showing.Tally()
     tally.add(outcome)
     if request.check or request.json:

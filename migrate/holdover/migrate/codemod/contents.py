@@ -11,8 +11,8 @@ from pathlib import Path
 from holdover.migrate.codemod.files import is_regular
 from holdover.migrate.codemod.outcome import Untouchable
 
-#: No file without these bytes has anything to rewrite.
-MARK = b"langchain"
+#: No file without one of these has anything to rewrite.
+MARKS = ("langchain", "holdover")
 #: Of source text. The parser takes about a kilobyte of memory for each byte.
 LARGEST = 1_000_000
 #: Of a notebook, most of which is pictures.
@@ -31,12 +31,13 @@ def mentions(path: str) -> bool:
             return True
         with Path(path).open("rb") as file:
             piece = file.read(_PIECE)
-            mark = _mark_in(piece)
+            marks = _marks_in(piece)
+            longest = max(map(len, marks))
             while piece:
-                if mark in piece:
+                if any(mark in piece for mark in marks):
                     return True
                 more = file.read(_PIECE)
-                piece = piece[-len(mark) :] + more if more else b""
+                piece = piece[-longest:] + more if more else b""
     except OSError:
         return True
     return False
@@ -44,13 +45,17 @@ def mentions(path: str) -> bool:
 
 def mentioned_in(data: bytes) -> bool:
     """Likewise of a content that is at hand."""
-    return _mark_in(data) in data
+    return any(mark in data for mark in _marks_in(data))
 
 
-def _mark_in(data: bytes) -> bytes:
-    """How the mark is written in a file that begins so."""
-    wide = _WIDE.get(data[:2])
-    return MARK.decode().encode(wide) if wide else MARK
+def mentioned_in_text(text: str) -> bool:
+    """Likewise of a text."""
+    return any(mark in text for mark in MARKS)
+
+
+def _marks_in(data: bytes) -> list[bytes]:
+    """How the marks are written in a file that begins so."""
+    return [mark.encode(_WIDE.get(data[:2], "ascii")) for mark in MARKS]
 
 
 def read(path: str) -> bytes:
@@ -73,7 +78,7 @@ def read(path: str) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Decoded:
     """A decoded file.
 
     Attributes:
@@ -98,7 +103,7 @@ class Text:
             raise Untouchable(f"cannot be written in {error.encoding}") from None
 
 
-def decode(data: bytes, *, declared: bool = True) -> Text:
+def decode(data: bytes, *, declared: bool = True) -> Decoded:
     """The text of a source file.
 
     Args:
@@ -129,7 +134,7 @@ def decode(data: bytes, *, declared: bool = True) -> Text:
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise Untouchable("holds a NUL character", line=line)
-    return Text(text, encoding, bom)
+    return Decoded(text, encoding, bom)
 
 
 def _declared(data: bytes) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -58,6 +59,7 @@ class Draft:
     Attributes:
         names: What the source binds and reads.
         fates: What becomes of the parts of imports; others stay.
+        needs: What a star's place must import besides, for what was rewritten.
         edits: Changes to the text.
         reexports: The names of the file are there for others to import.
     """
@@ -77,6 +79,7 @@ class Draft:
         self.names = names
         self.reexports = reexports
         self.fates: defaultdict[cst.ImportAlias, Fate] = defaultdict(Fate)
+        self.needs: defaultdict[cst.ImportFrom, list[NewImport]] = defaultdict(list)
         self.edits: list[Edit] = []
         self._codes = codes
         self._findings: list[Finding] = []
@@ -183,7 +186,8 @@ class Draft:
 
     def removed(self, node: cst.CSTNode, old: str, answer: Answer) -> None:
         """Report a name that is nowhere left."""
-        self.todo(answer.code, node, old, f"{old} is gone. {answer.why}".rstrip())
+        message = f"{old} is gone. {_plain(answer.why)}".rstrip()
+        self.todo(answer.code, node, old, message)
 
     def unknown(self, node: cst.CSTNode, module: str, name: str) -> None:
         """Report a name that a module is not known to have had."""
@@ -204,7 +208,10 @@ class Draft:
         """The rewritten text; the source itself if that would not be Python."""
         source = self._source.source
         findings = tuple(
-            sorted(self._findings, key=lambda one: (one.line, one.column, one.code))
+            sorted(
+                dict.fromkeys(self._findings),
+                key=lambda one: (one.line, one.column, one.code),
+            )
         )
         if not self.edits and not self._todos:
             return Rewritten(source, findings)
@@ -245,6 +252,15 @@ class Draft:
 def removed(answer: Answer | None) -> bool:
     """Whether an answer says that a name is nowhere left."""
     return answer is not None and answer.kind is Kind.REMOVED
+
+
+def _plain(text: str) -> str:
+    """A text for the comment of a file, whose encoding may have no more than ASCII."""
+    text = unicodedata.normalize("NFKD", text.translate(_PLAINER))
+    return text.encode("ascii", "backslashreplace").decode()
+
+
+_PLAINER = str.maketrans("\u2018\u2019\u201c\u201d\u2013\u2014\u2212", "''\"\"---")
 
 
 def _not_done(finding: Finding) -> Finding:

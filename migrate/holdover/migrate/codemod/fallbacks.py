@@ -42,7 +42,10 @@ def _bodies(
     if node.orelse or node.finalbody or len(node.handlers) != 1:
         return None
     handler = node.handlers[0]
-    if handler.name or dotted(handler.type) not in _CAUGHT:
+    caught = [handler.type]
+    if isinstance(handler.type, cst.Tuple):
+        caught = [element.value for element in handler.type.elements]
+    if handler.name or not {dotted(one) for one in caught} <= {*_CAUGHT}:
         return None
     tried, instead = _imports(node.body), _imports(handler.body)
     return (tried, instead) if tried and instead else None

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
+from holdover.migrate.codemod.naming import short
 from holdover.migrate.errors import UsageError
 
 SUFFIXES = (".py", ".pyi", ".ipynb")
@@ -51,9 +52,9 @@ def refuse_missing(paths: Sequence[str]) -> None:
     """
     for path in paths:
         if not os.path.lexists(path):
-            raise UsageError(f"{path}: no such file or folder.")
+            raise UsageError(f"{short(path)}: no such file or folder.")
         if not Path(path).exists():
-            raise UsageError(f"{path}: a link that leads nowhere.")
+            raise UsageError(f"{short(path)}: a link that leads nowhere.")
 
 
 def _found(
@@ -69,28 +70,38 @@ def _found(
 
 
 def _below(folder: str, exclude: tuple[str, ...], complain: Complain) -> Iterator[str]:
-    try:
-        with os.scandir(folder) as entries:
-            listed = sorted(entries, key=lambda entry: entry.name)
-    except OSError as error:
-        complain(folder, f"cannot be listed: {error.strerror}")
-        return
-    for entry in listed:
+    # No recursion: folders may lie in each other deeper than Python's stack goes.
+    under_way = [_listed(folder, complain)]
+    while under_way:
+        entry = next(under_way[-1], None)
+        if entry is None:
+            under_way.pop()
+            continue
         path = entry.path.removeprefix(f".{os.sep}")
         if entry.is_symlink() or _excluded(path, exclude):
             continue
         if entry.is_dir():
             if not _left_out(entry):
-                yield from _below(entry.path, exclude, complain)
+                under_way.append(_listed(entry.path, complain))
         elif entry.name.endswith(SUFFIXES):
             yield path
+
+
+def _listed(folder: str, complain: Complain) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return iter(sorted(entries, key=lambda entry: entry.name))
+    except OSError as error:
+        complain(folder, f"cannot be listed: {error.strerror}")
+        return iter(())
 
 
 def _left_out(entry: os.DirEntry[str]) -> bool:
     return (
         entry.name.startswith(".")
         or entry.name in LEFT_OUT
-        or (Path(entry.path) / "pyvenv.cfg").exists()
+        # Unlike a path object, it only says no where it may not look.
+        or os.path.exists(f"{entry.path}{os.sep}pyvenv.cfg")  # noqa: PTH110
     )
 
 

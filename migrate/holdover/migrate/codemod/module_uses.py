@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,7 +11,7 @@ import libcst as cst
 
 from holdover.compat.shim.entries import Answer, answer, is_gone, knows_module
 from holdover.migrate.codemod.draft import Draft, removed
-from holdover.migrate.codemod.scopes import Binding, Reference
+from holdover.migrate.codemod.scopes import Binding, Reference, unquoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,9 @@ def uses_of(draft: Draft, binding: Binding, base: str) -> list[Use]:
                 module = f"{module}.{parts[depth]}"
                 depth += 1
                 continue
-            name = parts[depth]
+            # What every module has is about the module, which is not there any more.
+            dunder = parts[depth].startswith("__") and became is None
+            name = "" if dunder and is_gone(module) else parts[depth]
             break
         stored = reference.stored and len(parts) == depth + bool(name)
         found.append(Use(reference, module, depth, name, became, stored))
@@ -68,6 +72,29 @@ def uses_of(draft: Draft, binding: Binding, base: str) -> list[Use]:
         everything = Reference((binding.name,), nodes, binding.scope)
         found.append(Use(everything, base, 1, "", None, stored=False))
     return found
+
+
+def is_mentioned(draft: Draft, binding: Binding, path: str) -> bool:
+    """Whether a string that is no annotation reads a name of the module."""
+    begins = re.compile(rf"(?<![\w.]){re.escape(binding.name)}\.([^\W\d]\w*)")
+    for node in draft.names.texts:
+        plain = unquoted(node)
+        for match in begins.finditer(plain[1]) if plain else ():
+            name = match[1]
+            if answer(path, name) is None and not knows_module(f"{path}.{name}"):
+                continue
+            if plain and _is_expression(plain[1]):
+                return True
+    return False
+
+
+def _is_expression(text: str) -> bool:
+    """Whether it may be meant for Python; prose that names something is not."""
+    try:
+        ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def moving(draft: Draft, uses: Sequence[Use]) -> list[Use]:

@@ -34,8 +34,18 @@ class Names(Statements):
         """The scope whose name it is; `None` where nothing in this source binds it."""
         return home_of(name, scope, self.module)
 
+    def homes(self, name: str, scope: Scope) -> tuple[Scope | None, ...]:
+        """The scopes whose name it may be.
+
+        A class body reads the module's until it has bound its own.
+        """
+        home = self.home(name, scope)
+        if home is scope and scope.kind == "class":
+            return home, self.module if name in self.module.bindings else None
+        return (home,)
+
     def read_from(self, name: str, home: Scope) -> Iterator[Reference]:
-        """The references to a name of a scope."""
+        """The references that may be to a name of a scope."""
         for reference in self.by_name.get(name, ()):
-            if self.home(name, reference.scope) is home:
+            if home in self.homes(name, reference.scope):
                 yield reference

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from holdover.migrate.codemod.findings import Finding
 from holdover.migrate.errors import MigrateError
 
+_MOST_SAID = 200
+
 
 class Untouchable(MigrateError):
     """A file is left as it is, for a reason its owner should know.
@@ -40,6 +42,13 @@ class Failure:
         """The failure that an error tells of."""
         return cls(error.reason, error.line, error.cell)
 
+    @classmethod
+    def unforeseen(cls, error: Exception) -> Failure:
+        """One that only a mistake of ours explains."""
+        said = " ".join(str(error).split())[:_MOST_SAID]
+        about = ": ".join(part for part in (type(error).__name__, said) if part)
+        return cls(f"could not be dealt with, please report it ({about})")
+
 
 @dataclass(frozen=True, slots=True)
 class Placed:
@@ -61,6 +70,7 @@ class Outcome:
         data: The whole new content, if it was asked for and differs.
         digest: Of the bytes that were read.
         diff: For a reader, if it was asked for.
+        patch: For `patch`, if it was asked for.
         written: The new content is in the file.
     """
 
@@ -71,6 +81,7 @@ class Outcome:
     data: bytes | None = None
     digest: bytes = b""
     diff: str = ""
+    patch: bytes = b""
     written: bool = False
 
     @property

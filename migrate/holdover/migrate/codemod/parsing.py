@@ -30,6 +30,9 @@ def parse(source: str) -> cst.Module:
             raise Unparsable(_TOO_DEEP)
     except (RecursionError, MemoryError) as error:
         raise Unparsable(_TOO_DEEP) from error
+    except UnicodeEncodeError as error:
+        line = 1 + source.count("\n", 0, error.start)
+        raise Unparsable("it holds half a character", line=line) from error
     except (SyntaxError, ValueError) as error:
         refused = error
         if "too many" in str(error):
@@ -72,7 +75,12 @@ def still_parses(before: str, after: str) -> bool:
             return False
         try:
             cst.parse_module(after)
-        except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError):
+        except (
+            cst.ParserSyntaxError,
+            cst.CSTValidationError,
+            RecursionError,
+            UnicodeEncodeError,
+        ):
             return False
     return True
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 
 from holdover.migrate.codemod import (
@@ -30,22 +30,32 @@ class Wanted:
 
     Attributes:
         codes: The rules to apply.
-        diff: Give a diff.
+        diff: Give a diff for a reader.
+        patch: Give a patch of the file's bytes.
         data: Give the new content.
     """
 
     codes: frozenset[str]
     diff: bool = False
+    patch: bool = False
     data: bool = False
 
 
 def examine(path: str, wanted: Wanted) -> Outcome:
     """What the rules make of a file. Writes nothing; a bad content is a failure."""
+    return attempt(path, lambda: examine_bytes(path, contents.read(path), wanted))
+
+
+def attempt(path: str, work: Callable[[], Outcome]) -> Outcome:
+    """Do something with one file; whatever goes wrong with it is its failure."""
     try:
-        data = contents.read(path)
-        return examine_bytes(path, data, wanted)
+        return work()
     except Untouchable as error:
         return Outcome(path, failures=(Failure.of(error),))
+    except MemoryError:
+        raise  # and no matter of this file
+    except Exception as error:  # noqa: BLE001 - the other files are to be done
+        return Outcome(path, failures=(Failure.unforeseen(error),))
 
 
 def examine_bytes(path: str, data: bytes, wanted: Wanted) -> Outcome:
@@ -79,7 +89,7 @@ def examine_bytes(path: str, data: bytes, wanted: Wanted) -> Outcome:
 def _notebook(path: str, data: bytes, wanted: Wanted, package: str) -> Outcome:
     held = contents.decode(data, declared=False)
     found = notebooks.cells_of(held.text)
-    if not any(contents.MARK.decode() in cell.text for cell in found):
+    if not any(contents.mentioned_in_text(cell.text) for cell in found):
         return Outcome(path)
     done = cells.rewrite(
         [cell.text for cell in found], codes=wanted.codes, package=package
@@ -112,6 +122,7 @@ def _changed(outcome: Outcome, old: bytes, new: bytes, wanted: Wanted) -> Outcom
     return replace(
         outcome,
         changed=True,
+        patch=diffs.of_bytes(outcome.path, old, new) if wanted.patch else b"",
         data=new if wanted.data else None,
         digest=writing.digest(old),
     )
@@ -161,12 +172,16 @@ def write(outcome: Outcome) -> Outcome:
     """Put the new content in its place; a refusal becomes a failure of the file."""
     if outcome.data is None:
         return outcome
-    try:
-        writing.replace(outcome.path, outcome.data, was=outcome.digest)
-    except Untouchable as error:
-        failures = (*outcome.failures, Failure.of(error))
-        return replace(outcome, failures=failures, data=None)
-    return replace(outcome, written=True, data=None)
+    data = outcome.data
+
+    def put() -> Outcome:
+        writing.replace(outcome.path, data, was=outcome.digest)
+        return replace(outcome, written=True, data=None)
+
+    done = attempt(outcome.path, put)
+    if done.written:
+        return done
+    return replace(outcome, failures=(*outcome.failures, *done.failures), data=None)
 
 
 def _processors() -> int:

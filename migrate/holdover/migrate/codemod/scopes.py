@@ -31,12 +31,14 @@ class Binding:
     Attributes:
         name: The local name.
         scope: Where it is bound.
+        within: Where that is written; another scope, where `global` says so.
         statement: The import that does it; `None` for anything else.
         alias: The part of that import.
     """
 
     name: str
     scope: Scope
+    within: Scope
     statement: cst.Import | cst.ImportFrom | None = None
     alias: cst.ImportAlias | None = None
 
@@ -80,13 +82,13 @@ def unquoted(node: cst.CSTNode) -> tuple[int, str] | None:
 
 def home_of(name: str, scope: Scope, module: Scope) -> Scope | None:
     """The scope whose name it is; `None` where nothing in this source binds it."""
-    declared = scope.elsewhere.get(name)
-    if declared == "global":
-        return module if name in module.bindings else None
-    at: Scope | None = scope if declared is None else scope.parent
-    first = at
+    at: Scope | None = scope
     while at is not None:
-        if name in at.bindings and (at is first or at.kind != "class"):
-            return at
+        if at is scope or at.kind != "class":
+            declared = at.elsewhere.get(name)
+            if declared == "global":
+                return module if name in module.bindings else None
+            if declared is None and name in at.bindings:
+                return at
         at = at.parent
     return None

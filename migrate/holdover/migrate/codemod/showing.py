@@ -13,13 +13,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TextIO
 
+from holdover.migrate.codemod.naming import in_list, plain
 from holdover.migrate.codemod.outcome import Failure, Outcome, Placed
 from holdover.migrate.codemod.rule import Rule
 
 SCHEMA = 1
 _COLOURS = {"+": "32", "-": "31", "@": "36"}
 
-Say = Callable[[str], None]
+#: Takes a text, or bytes that are to come out as they are.
+Say = Callable[[str | bytes], None]
 
 
 @dataclass(slots=True)
@@ -64,12 +66,12 @@ class Page(Protocol):
 
 def where(path: str, line: int = 0, cell: int = 0) -> str:
     """A place as editors understand it."""
-    parts = [path, f"cell {cell}" if cell else "", str(line) if line else ""]
+    parts = [plain(path), f"cell {cell}" if cell else "", str(line) if line else ""]
     return ":".join(part for part in parts if part)
 
 
 class Diff:
-    """The diff on stdout; what is left for a person on stderr."""
+    """The diff or patch on stdout; what is left for a person on stderr."""
 
     def __init__(self, out: Say, err: Say, *, colour: bool = False) -> None:
         self._out, self._err, self._colour = out, err, colour
@@ -78,6 +80,8 @@ class Diff:
         """Show the file's diff, and its places for a person."""
         if outcome.diff:
             self._out(coloured(outcome.diff) if self._colour else outcome.diff)
+        elif outcome.patch:
+            self._out(outcome.patch)
         tell(outcome, self._err)
 
     def end(self, tally: Tally) -> None:
@@ -90,13 +94,13 @@ class Diff:
 class Written:
     """The names of the files that were rewritten."""
 
-    def __init__(self, out: Say, err: Say) -> None:
-        self._out, self._err = out, err
+    def __init__(self, out: Say, err: Say, *, terminal: bool) -> None:
+        self._out, self._err, self._terminal = out, err, terminal
 
     def show(self, outcome: Outcome) -> None:
         """Name the file if it was written."""
         if outcome.written:
-            self._out(f"{outcome.path}\n")
+            self._out(in_list(outcome.path, terminal=self._terminal))
         tell(outcome, self._err)
 
     def end(self, tally: Tally) -> None:
@@ -104,17 +108,18 @@ class Written:
         self._err(_closing(tally, f"{_files(tally.written)} rewritten"))
 
 
-class Names:
+class Pending:
     """The names of the files that are not done yet, and how many they are."""
 
-    def __init__(self, out: Say, err: Say) -> None:
-        self._out, self._err, self._named = out, err, 0
+    def __init__(self, out: Say, err: Say, *, terminal: bool) -> None:
+        self._out, self._err, self._terminal = out, err, terminal
+        self._named = 0
 
     def show(self, outcome: Outcome) -> None:
         """Name the file if a change or a person is needed."""
         if outcome.changed or outcome.open_findings:
             self._named += 1
-            self._out(f"{outcome.path}\n")
+            self._out(in_list(outcome.path, terminal=self._terminal))
         _complain(outcome, self._err)
 
     def end(self, tally: Tally) -> None:
@@ -138,10 +143,12 @@ class Document:
 
     def end(self, tally: Tally) -> None:
         """Close the object with the counts."""
+        self.close(tally, tally.exit_code)
+
+    def close(self, tally: Tally, exit_code: int) -> None:
+        """Close it, for whatever reason there is no more to come."""
         counts = {name: getattr(tally, name) for name in tally.__slots__}
-        self._out(
-            f'\n], "counts": {json.dumps(counts)}, "exit_code": {tally.exit_code}}}\n'
-        )
+        self._out(f'\n], "counts": {json.dumps(counts)}, "exit_code": {exit_code}}}\n')
 
 
 def _as_dict(outcome: Outcome) -> Mapping[str, Any]:

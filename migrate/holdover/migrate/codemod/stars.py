@@ -17,13 +17,11 @@ def expand(draft: Draft, statement: cst.ImportFrom, module: str) -> None:
     """Import by name what the source uses of a star."""
     star = statement.names
     assert isinstance(star, cst.ImportStar)  # noqa: S101 - for the type checker
-    names = [name for name in star_names(module) if answer(module, name)]
-    if not names:
+    if not any(answer(module, name) for name in star_names(module)):
         return
     old = f"{module}.*"
     problem = _problem(draft)
-    used = [] if problem else [name for name in names if _is_used(draft, name)]
-    found = {name: one for name in used if (one := answer(module, name))}
+    found = {} if problem else _used(draft, module)
     if not problem and not found:
         if not is_gone(module):
             return
@@ -42,6 +40,23 @@ def expand(draft: Draft, statement: cst.ImportFrom, module: str) -> None:
     _write(draft, statement, module, found)
 
 
+def expands(draft: Draft, statement: cst.ImportFrom, module: str) -> bool:
+    """Whether this star will give way to the names that are used."""
+    found = {} if _problem(draft) else _used(draft, module)
+    return bool(found) and all(
+        draft.takes(one.code, statement) for one in found.values()
+    )
+
+
+def _used(draft: Draft, module: str) -> dict[str, Answer]:
+    """What the source uses of a star, and what became of that."""
+    return {
+        name: one
+        for name in star_names(module)
+        if (one := answer(module, name)) and _is_used(draft, name)
+    }
+
+
 def _problem(draft: Draft) -> str:
     """Why it cannot be told which names are used; empty if it can."""
     if draft.reexports:
@@ -50,7 +65,7 @@ def _problem(draft: Draft) -> str:
         return "it cannot be told what __all__ holds"
     for name in _BY_TEXT:
         if any(
-            draft.names.home(name, one.scope) is None
+            None in draft.names.homes(name, one.scope)
             for one in draft.names.by_name.get(name, ())
         ):
             return f"{name} is used here"
@@ -59,9 +74,10 @@ def _problem(draft: Draft) -> str:
 
 def _is_used(draft: Draft, name: str) -> bool:
     names = draft.names
-    return name in (names.exported or ()) or any(
-        names.home(name, one.scope) in (None, names.module)
+    return name in {*(names.exported or ()), *names.deleted} or any(
+        home in (None, names.module)
         for one in names.by_name.get(name, ())
+        for home in names.homes(name, one.scope)
     )
 
 
@@ -82,6 +98,7 @@ def _write(
                 f"{module}.{name}, which the star imports, is {one.path} now.",
                 safe=False,
             )
+    new += [one for one in draft.needs[statement] if one not in new]
     keep = not is_gone(module) or any(map(removed, found.values()))
     if new:
         write_lines(draft, statement, new, keep=keep)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from holdover.migrate.codemod.files import SUFFIXES
+from holdover.migrate.codemod.naming import short
 from holdover.migrate.errors import UsageError
 
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
@@ -29,8 +29,8 @@ def files_of(report: str, within: Sequence[str] = ()) -> list[str]:
     return [
         _shown(path)
         for path in sorted(real)
-        if path.endswith(SUFFIXES)
-        and Path(path).is_file()
+        # What ran is Python, whatever it is called.
+        if os.path.isfile(path)  # noqa: PTH113 - a path object refuses long names
         and os.access(path, os.W_OK)
         and not _INSTALLED.intersection(Path(path).parts)
         and (not limits or any(_lies_in(path, limit) for limit in limits))
@@ -41,30 +41,43 @@ def _named(report: str) -> Iterator[str]:
     document = _read(report)
     uses = document.get("uses")
     if not isinstance(uses, list):
-        raise UsageError(f"{report}: not a report of holdover exec: it has no uses.")
+        raise UsageError(
+            f"{short(report)}: not a report of holdover exec: it has no uses."
+        )
     for use in uses:
         file = use.get("file") if isinstance(use, Mapping) else None
-        if isinstance(file, str) and file and "\0" not in file:
+        if isinstance(file, str) and file and _can_be_named(file):
             yield file
 
 
+def _can_be_named(file: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(file)
+    except UnicodeEncodeError:
+        return False
+
+
 def _read(report: str) -> Mapping[str, Any]:
+    if os.path.isdir(report):  # noqa: PTH112 - a path object refuses long names
+        raise UsageError(f"{short(report)}: a folder, not a report of holdover exec.")
     beside = str(Path(report).with_suffix(".json"))
     for name in dict.fromkeys((report, beside)):
         try:
             document = json.loads(Path(name).read_text("utf-8"))
-        except FileNotFoundError:
-            continue
         except OSError as error:
-            raise UsageError(f"{name}: cannot be read: {error.strerror}.") from None
-        except ValueError:
+            if not os.path.exists(name):  # noqa: PTH110 - likewise
+                continue
+            message = f"{short(name)}: cannot be read: {error.strerror}."
+            raise UsageError(message) from None
+        except (ValueError, RecursionError):
             continue
         if isinstance(document, Mapping):
             return document
-    if not Path(report).exists():
-        raise UsageError(f"{report}: no such file.")
+    if not os.path.exists(report):  # noqa: PTH110 - likewise
+        raise UsageError(f"{short(report)}: no such file.")
     raise UsageError(
-        f"{report}: not the JSON that holdover exec --report FILE writes beside FILE."
+        f"{short(report)}: not the JSON that holdover exec --report FILE writes beside "
+        "FILE."
     )
 
 

@@ -55,6 +55,15 @@ class Statements(Walk):
 
     def _delete(self, node: cst.Del, scope: Scope) -> None:
         self._target(node.target, scope)
+        targets: list[cst.BaseExpression] = [node.target]
+        while targets:
+            one = targets.pop()
+            if isinstance(one, cst.Tuple | cst.List):
+                targets += [element.value for element in one.elements]
+            elif isinstance(one, cst.Name) and (
+                scope is self.module or scope.elsewhere.get(one.value) == "global"
+            ):
+                self.deleted.add(one.value)
 
     def _import(self, node: cst.Import, scope: Scope) -> None:
         self.imports.append((node, scope))
@@ -123,7 +132,9 @@ class Statements(Walk):
         self._bind(node.name.value, scope)
         inner = self._open("function", scope)
         self._all(node.type_parameters, inner)
+        before, self._annotating = self._annotating, True
         self._visit(node.value, inner)
+        self._annotating = before
 
     def _try(self, node: cst.Try, scope: Scope) -> None:
         self.fallbacks.append(node)

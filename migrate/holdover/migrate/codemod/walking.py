@@ -26,6 +26,12 @@ _DECORATION = re.compile(
     r"whitespace|lpar$|rpar$|leading|lines_after|trailing|comma$|semicolon$|header$"
     r"|footer$|indent$|dot$|operator$|equal$|async|lbra|rbra|colon$|default_indent"
 )
+#: What of `typing` is about types wherever it stands, strings included.
+_GENERIC = (
+    "Annotated", "Callable", "ClassVar", "Dict", "Final", "FrozenSet", "Generic",
+    "Iterable", "Iterator", "List", "Mapping", "Optional", "Sequence", "Set", "Tuple",
+    "Type", "Union",
+)  # fmt: skip
 #: What to do with a node, by its type.
 Handlers = Mapping[type[cst.CSTNode], Callable[..., None]]
 
@@ -42,6 +48,8 @@ class Walk:
         fallbacks: Each `try`.
         parents: What each node stands in.
         exported: What `__all__` lists; `None` if that cannot be told.
+        deleted: The names of the module that a `del` names.
+        texts: The strings that are no annotations.
     """
 
     def __init__(self, tree: cst.Module) -> None:
@@ -53,9 +61,13 @@ class Walk:
         self.fallbacks: list[cst.Try] = []
         self.parents: dict[cst.CSTNode, cst.CSTNode] = {}
         self.exported: set[str] | None = set()
+        self.deleted: set[str] = set()
+        self.texts: list[cst.SimpleString] = []
+        self._nonlocal: list[Binding] = []
         self._path: list[cst.CSTNode] = []
         self._annotating = False
         self._visit(tree, self.module)
+        self._bind_nonlocal()
 
     def _open(self, kind: str, parent: Scope) -> Scope:
         scope = Scope(kind, parent)
@@ -93,14 +105,20 @@ class Walk:
         statement: cst.Import | cst.ImportFrom | None = None,
         alias: cst.ImportAlias | None = None,
     ) -> None:
-        home: Scope | None = scope
         declared = scope.elsewhere.get(name)
-        if declared == "global":
-            home = self.module
-        elif declared == "nonlocal":
-            home = home_of(name, scope, self.module) or scope
-        assert home is not None  # noqa: S101 - for the type checker
-        home.bindings[name].append(Binding(name, home, statement, alias))
+        home = self.module if declared == "global" else scope
+        binding = Binding(name, home, scope, statement, alias)
+        if declared == "nonlocal":
+            self._nonlocal.append(binding)
+        else:
+            home.bindings[name].append(binding)
+
+    def _bind_nonlocal(self) -> None:
+        """Only now, as the function around may bind the name further down."""
+        for binding in self._nonlocal:
+            home = home_of(binding.name, binding.within, self.module)
+            binding.scope = home or binding.within
+            binding.scope.bindings[binding.name].append(binding)
 
     def _target(self, node: cst.CSTNode, scope: Scope) -> None:
         """Bind what an assignment, loop or `del` names."""
@@ -114,6 +132,8 @@ class Walk:
         elif isinstance(node, cst.StarredElement):
             self._target(node.value, scope)
         else:
+            if isinstance(node, cst.Subscript) and dotted(node.value) == "__all__":
+                self.exported = None
             self._visit(node, scope)
 
     def _name(self, node: cst.Name, scope: Scope) -> None:
@@ -130,7 +150,7 @@ class Walk:
             parts.append(inner.attr.value)
             inner = inner.value
         if not isinstance(inner, cst.Name):
-            # `self` is in the path already, except for a target.
+            # This node is in the path already, except for a target.
             self._visit(inner, scope)
             return
         chain.append(inner)
@@ -146,7 +166,10 @@ class Walk:
         )
 
     def _string(self, node: cst.SimpleString, scope: Scope) -> None:
-        plain = unquoted(node) if self._annotating else None
+        if not self._annotating:
+            self.texts.append(node)
+            return
+        plain = unquoted(node)
         if plain is None:
             return
         start, text = plain
@@ -167,21 +190,27 @@ class Walk:
     def _subscript(self, node: cst.Subscript, scope: Scope) -> None:
         before = self._annotating
         self._visit(node.value, scope)
-        if dotted(node.value).rpartition(".")[2] == "Literal":
-            self._annotating = False
-        self._all(node.slice, scope)
+        name = dotted(node.value).rpartition(".")[2]
+        self._annotating = (before or name in _GENERIC) and name != "Literal"
+        for index, element in enumerate(node.slice):
+            if name == "Annotated" and index:
+                self._annotating = False  # what a tool reads, as it stands
+            self._visit(element, scope)
         self._annotating = before
 
     def _call(self, node: cst.Call, scope: Scope) -> None:
         self.calls.append((node, scope))
         before, self._annotating = self._annotating, False
         self._visit(node.func, scope)
-        called = dotted(node.func).rpartition(".")[2]
+        base, _, called = dotted(node.func).rpartition(".")
+        if base == "__all__":
+            self.exported = None
         for index, argument in enumerate(node.args):
             keyword = argument.keyword.value if argument.keyword else ""
             self._annotating = (
                 (called == "cast" and index == 0 and not keyword)
-                or (called == "TypeVar" and keyword == "bound")
+                or (called == "TypeVar" and (index > 0 or keyword == "bound"))
+                or (called == "NewType" and (keyword == "tp" or index == 1))
                 or (called == "ForwardRef" and index == 0)
             )
             self._visit(argument, scope)

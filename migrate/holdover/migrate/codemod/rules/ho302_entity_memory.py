@@ -43,7 +43,7 @@ def _advise(arguments: Sequence[Argument]) -> Advice | None:
                 continue
             keywords[index] = "entity_store"
             values[index] = f"InMemoryEntityStore(store={one.text})"
-            new.append("entity_store=InMemoryEntityStore(store=…)")
+            new.append("entity_store=InMemoryEntityStore(store=...)")
         else:
             continue
         old.append(f"{name}=")
@@ -57,6 +57,8 @@ def _advise(arguments: Sequence[Argument]) -> Advice | None:
         values=values,
         drops=frozenset(drops),
         needs="InMemoryEntityStore" if values else "",
+        otherwise="Import InMemoryEntityStore from holdover.compat, and give "
+        "entity_store=InMemoryEntityStore(store=...) instead of store=.",
     )
 
 

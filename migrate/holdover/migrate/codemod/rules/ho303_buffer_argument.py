@@ -22,7 +22,7 @@ def _advise(arguments: Sequence[Argument]) -> Advice | None:
         return Advice(
             old="buffer=",
             message="the messages are in chat_memory now, and this text would be "
-            "ignored: add it with memory.chat_memory.add_messages(…), or use "
+            "ignored: add it with memory.chat_memory.add_messages(...), or use "
             "ConversationStringBufferMemory, which takes it as it is.",
         )
     return None

@@ -1,4 +1,4 @@
-"""`ElasticsearchChatMessageHistory(esnsure_ascii=…)`, up to 0.1."""
+"""`ElasticsearchChatMessageHistory(esnsure_ascii=…)`, up to community 0.0.38."""
 
 from __future__ import annotations
 
