@@ -261,7 +261,7 @@ def test_chains_are_those_of_langchain_classic(shim):
         "from langchain.llms.base import LLM",
         "from langchain.prompts import PromptTemplate, MessagesPlaceholder",
         "from langchain.prompts.chat import HumanMessagePromptTemplate",
-        "from langchain.agents import initialize_agent, AgentType, Tool, load_tools",
+        "from langchain.agents import initialize_agent, AgentType, Tool",
         "from langchain.agents import AgentExecutor, ConversationalAgent",
         "from langchain.vectorstores import FAISS, Chroma",
         "from langchain.vectorstores.base import VectorStoreRetriever",
