@@ -397,6 +397,8 @@ class Table:
 
     def add_vanished(self, module: Module, name: str, release: str) -> None:
         """Decide about a name of a module that 0.3 had no more."""
+        if self._stays(module.name, name):
+            return
         if name not in self.homes[module.name] and name not in self.reviewed["names"]:
             home = self._home_of_vanished(module, name)
             if (
