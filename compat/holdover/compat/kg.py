@@ -15,7 +15,6 @@ from holdover.compat.chat_memory import BaseChatMemory
 from holdover.compat.entities.extraction import parse_entities
 from holdover.compat.graph import EntityGraph
 from holdover.compat.messages import as_text, render
-from holdover.compat.place import Place
 from holdover.compat.prompting import Model, Prompt, ask
 from holdover.compat.transcript import tail
 from holdover.compat.triples import KnowledgeTriple, parse_triples
@@ -101,7 +100,9 @@ class ConversationKGMemory(BaseChatMemory):
         assigned: object = self.kg
         graph = EntityGraph.of(assigned)
         place = self._records_place()
-        if graph is self._following and not _same(graph.place, place):
+        if graph is self._following and not (
+            graph.place is not None and graph.place.is_same(place)
+        ):
             graph = self._following = EntityGraph()
         if graph.place is None and place.is_shared:
             graph.keep_in(place)
@@ -213,9 +214,3 @@ class ConversationKGMemory(BaseChatMemory):
         super()._load_state(state)
         if not self._graph().get_triples():
             run(self._graph().adding(state["kg"]["triples"]))
-
-
-def _same(one: Place | None, other: Place) -> bool:
-    if one is None or not other.is_shared:
-        return False
-    return one is other or (one.store == other.store and one.scope == other.scope)
