@@ -10,6 +10,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -360,6 +361,25 @@ def ledger_text(target):
             for ns, values in read_plainly(target, internal=True).items()
         ]
     )
+
+
+def normal(items):
+    """Items without what differs between any two runs."""
+    for values in items.values():
+        for value in values.values():
+            meta = value["meta"]
+            for name in ("revision", "recorded_at"):
+                meta.pop(name)
+            meta["source"].pop("run")
+    return items
+
+
+def until(condition, seconds=30):
+    """Wait until something is so."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.01)
 
 
 # The command.

@@ -8,6 +8,7 @@ import shlex
 import shutil
 from collections import Counter
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -103,11 +104,11 @@ def asked_for(plan_of, options):
         if not blockers:
             return options
         for blocker in blockers:
-            words = iter(shlex.split(blocker.fix))
-            word, value = next(words), next(words)
-            read = options.read
+            words = shlex.split(blocker.fix)
+            word, value, read = words[0], words[1], options.read
             if word == "--root":
-                change = {"roots": (*read.roots, value)}
+                named = [b for a, b in pairwise(words) if a == "--root"]
+                change = {"roots": tuple(dict.fromkeys((*read.roots, *named)))}
             elif word == "--ambiguous":
                 change = {"ambiguous": value.partition("|")[0]}
             else:

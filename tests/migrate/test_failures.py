@@ -239,7 +239,7 @@ def test_a_database_that_goes_away_in_the_middle(postgres_url, source, folder):
     code = """
 import os, sys
 from holdover.migrate import cli, run
-apply = run._Copy._apply
+apply = run.Copier._apply
 count = []
 def dropping(self, batch, progress):
     count.append(1)
@@ -250,7 +250,7 @@ def dropping(self, batch, progress):
                        "WHERE datname = current_database() "
                        "AND pid <> pg_backend_pid()")
     return apply(self, batch, progress)
-run._Copy._apply = dropping
+run.Copier._apply = dropping
 cli.main()
 """
     done = start_cli("migrate", source, postgres_url, "--batch", "5", cwd=folder,
@@ -304,7 +304,7 @@ def test_a_full_disk(tmp_path, old_file, folder):
         code = """
 import os, sys
 from holdover.migrate import cli, run
-apply = run._Copy._apply
+apply = run.Copier._apply
 count = []
 def filling(self, batch, progress):
     count.append(1)
@@ -313,7 +313,7 @@ def filling(self, batch, progress):
         with open(os.environ["DISK"] + "/big", "wb") as file:
             file.write(b"x" * (left.f_bavail * left.f_frsize - 65536))
     return apply(self, batch, progress)
-run._Copy._apply = filling
+run.Copier._apply = filling
 cli.main()
 """
         done = start_cli("migrate", source, target, "--batch", "50", cwd=folder,

@@ -153,9 +153,9 @@ def test_ids_are_found_by_their_beginning(target, old_file, tmp_path):
 
 def test_status_of_an_interrupted_run(target, old_file, monkeypatch):
     source = write_old_file(old_file, many(100))
-    from holdover.migrate.run import _Copy
+    from holdover.migrate.copying import Copier
 
-    apply, batches = _Copy._apply, []
+    apply, batches = Copier._apply, []
 
     def stopping(self, batch, progress):
         if len(batches) == 3:
@@ -164,7 +164,7 @@ def test_status_of_an_interrupted_run(target, old_file, monkeypatch):
         return apply(self, batch, progress)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_Copy, "_apply", stopping)
+        patch.setattr(Copier, "_apply", stopping)
         with pytest.raises(KeyboardInterrupt):
             migrate(source, target, Options(batch=10), command="holdover migrate x y")
     (found,) = status(target)
@@ -208,9 +208,9 @@ def test_a_redis_run_counts_nothing_twice(redis, redis_url, target, monkeypatch)
     for number in range(50):
         redis.set(f"memory_store:s:{number}", "x")
     redis.set("memory_store:a:bad", b"\xff\xfe")
-    from holdover.migrate.run import _Copy
+    from holdover.migrate.copying import Copier
 
-    apply, batches = _Copy._apply, []
+    apply, batches = Copier._apply, []
 
     def stopping(self, batch, progress):
         if len(batches) == 3:
@@ -219,7 +219,7 @@ def test_a_redis_run_counts_nothing_twice(redis, redis_url, target, monkeypatch)
         return apply(self, batch, progress)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_Copy, "_apply", stopping)
+        patch.setattr(Copier, "_apply", stopping)
         with pytest.raises(KeyboardInterrupt):
             migrate(redis_url, target, Options(batch=10, rejects_file="r.jsonl"))
     done = migrate(redis_url, target, Options(batch=10, rejects_file="r.jsonl"))

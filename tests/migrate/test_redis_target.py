@@ -107,14 +107,14 @@ def test_no_memory_left(source, folder):
         code = f"""
 import redis
 from holdover.migrate import cli, run
-apply = run._Copy._apply
+apply = run.Copier._apply
 def filling(self, batch, progress):
     client = redis.Redis.from_url({url!r}, protocol=2)
     client.config_set("maxmemory", client.info("memory")["used_memory"] + 300_000)
     client.close()
-    run._Copy._apply = apply
+    run.Copier._apply = apply
     return apply(self, batch, progress)
-run._Copy._apply = filling
+run.Copier._apply = filling
 cli.main()
 """
         done = start_cli("migrate", big, url, "--batch", "100", cwd=folder, code=code)
@@ -144,7 +144,7 @@ import os
 from holdover.compat.stores import backend
 from holdover.migrate import cli, run
 run._ATTEMPTS = backend._ATTEMPTS = 2
-apply = run._Copy._apply
+apply = run.Copier._apply
 count = []
 def dropping(self, batch, progress):
     count.append(1)
@@ -155,7 +155,7 @@ def dropping(self, batch, progress):
         except redis.RedisError:
             pass
     return apply(self, batch, progress)
-run._Copy._apply = dropping
+run.Copier._apply = dropping
 cli.main()
 """
     port = servers.free_port()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from uuid import UUID
 
 #: Positions a source may have: below it, `adopted_key` keeps them in order.
 MAX_POSITION = 2**63 - 1
@@ -94,15 +93,16 @@ class MessageKeys:
 
 def _uuid(ticks: int, tail: int, version: int) -> str:
     milliseconds, fraction = divmod(ticks, _TICKS_PER_MS)
-    return str(
-        UUID(
-            int=milliseconds << 80
-            | version << 76
-            | fraction << 64
-            | 0b10 << _TAIL_BITS
-            | (tail & _TAIL)
-        )
+    number = (
+        milliseconds << 80
+        | version << 76
+        | fraction << 64
+        | 0b10 << _TAIL_BITS
+        | (tail & _TAIL)
     )
+    # As `str(UUID(int=number))`, in a third of the time: a migration makes millions.
+    text = f"{number:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def _ticks(key: str) -> int:

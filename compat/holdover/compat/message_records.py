@@ -26,7 +26,8 @@ from langchain_core.messages import (
 )
 from pydantic import BaseModel, ValidationError
 
-from holdover.compat.records import Record, without_empty
+from holdover.compat.plain import is_plain
+from holdover.compat.records import EMPTY, Record, without_empty
 from holdover.compat.scope import escape
 
 _INT64 = range(-(2**63), 2**63)
@@ -56,9 +57,19 @@ def message_content(message: BaseMessage) -> dict[str, Any]:
 
 def content_of(kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """The content of a record, of a message's type and fields as old data has them."""
-    text = _plain(fields.get("content", ""), ())
-    rest = {_name(n): _plain(v, ()) for n, v in fields.items() if n != "content"}
-    stored = without_empty(rest)
+    if type(fields) is dict and is_plain(fields):
+        # Nearly always, of old data: nothing has to be made storable.
+        text = fields.get("content", "")
+        stored = {
+            name: value
+            for name, value in fields.items()
+            if (value or (value is not None and value not in EMPTY))
+            and name != "content"
+        }
+    else:
+        text = _plain(fields.get("content", ""), ())
+        rest = {_name(n): _plain(v, ()) for n, v in fields.items() if n != "content"}
+        stored = without_empty(rest)
     # Of classes that lost it: absent and false are the same.
     if stored.get("example") is False:
         del stored["example"]

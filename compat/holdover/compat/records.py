@@ -20,6 +20,7 @@ import orjson
 import uuid_utils
 
 from holdover.compat.errors import InvalidScope, UnportableValue
+from holdover.compat.plain import copied, is_plain
 from holdover.compat.scope import escape, unescape
 
 VERSION = 1
@@ -33,7 +34,8 @@ _ESCAPED = re.compile(r"[\x00~\ud800-\udfff]")
 _OBVIOUS_TEXT = ("content", "text", "summary", "data")
 _CONTENT = "content"
 _META = "meta"
-_EMPTY: tuple[Any, ...] = ("", [], (), {})
+#: What is not stored, nor is null.
+EMPTY: tuple[Any, ...] = ("", [], (), {})
 _NO_PATHS: frozenset[str] = frozenset()
 _HASH_DIGITS = 32
 
@@ -180,13 +182,16 @@ def build(
     """
     if careful:
         return _build_carefully(kind, content, meta)
-    # Most contents are a few clean strings: one dump finds out, and is hashed.
+    # Most contents are clean texts, or what JSON gave: one dump finds out, and is
+    # hashed.
     source = meta.get("source")
     locator = source.get("locator", "") if source else ""
+    flat = True
     for text in content.values():
         if type(text) is not str:
+            flat = False
             break
-    else:
+    if flat or is_plain(content):
         try:
             canonical = orjson.dumps(
                 {"content": content, "kind": kind}, option=orjson.OPT_SORT_KEYS
@@ -197,7 +202,7 @@ def build(
             digest = hashlib.sha256(canonical).hexdigest()[:_HASH_DIGITS]
             return {
                 "kind": kind,
-                "content": content,
+                "content": content if flat else copied(content),
                 "meta": {"v": VERSION, **meta, "hash": digest},
             }
     return _build_carefully(kind, content, meta)
@@ -205,7 +210,7 @@ def build(
 
 def without_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that are stored: neither null nor empty."""
-    return {n: v for n, v in fields.items() if v is not None and v not in _EMPTY}
+    return {n: v for n, v in fields.items() if v is not None and v not in EMPTY}
 
 
 def portable(meta: Mapping[str, Any]) -> bool:
@@ -284,10 +289,8 @@ def content_hash(value: Mapping[str, Any]) -> str:
     text), SHA-256, the first 32 hex digits. What is escaped where belongs to it.
     """
     content, meta = value.get(_CONTENT), value.get(_META)
-    for text in content.values() if type(content) is dict else (None,):
-        if type(text) is not str:
-            content = _canonical(content)
-            break
+    if not is_plain(content):
+        content = _canonical(content)
     of = {"content": content, "kind": value.get("kind")}
     plain = type(meta) is dict and "escaped" not in meta
     escaped = () if plain else _escaped_paths(value)
@@ -314,11 +317,29 @@ def _canonical(value: Any) -> Any:
 
 
 def has_content(value: Mapping[str, Any], digest: Any) -> bool:
-    """Whether a stored value, whoever wrote it, has the content of that hash."""
+    """Whether a stored value, whoever wrote it, has the content of that hash.
+
+    Most do as they are: then nothing has to be made canonical to know it.
+    """
+    if not isinstance(digest, str):
+        return False
     try:
-        return bool(content_hash(value) == digest)
+        return _hash_as_it_is(value) == digest or bool(content_hash(value) == digest)
     except (TypeError, ValueError, RecursionError):
         return False
+
+
+def _hash_as_it_is(value: Mapping[str, Any]) -> str | None:
+    """The hash, if the content is canonical; else another one, or none."""
+    meta = value.get(_META)
+    if type(meta) is not dict or "escaped" in meta:
+        return None
+    of = {"content": value.get(_CONTENT), "kind": value.get("kind")}
+    try:
+        canonical = orjson.dumps(of, option=orjson.OPT_SORT_KEYS)
+    except TypeError:
+        return None
+    return hashlib.sha256(canonical).hexdigest()[:_HASH_DIGITS]
 
 
 def intact(value: Mapping[str, Any]) -> bool:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-import uuid
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
 from holdover.compat import records
 from holdover.compat.errors import InvalidScope, UnportableValue
+from holdover.compat.message_keys import adopted_key
 from holdover.compat.scope import encode_key
+from holdover.migrate.layouts.building import ShapedBuilder
+from holdover.migrate.layouts.shape import named
 from holdover.migrate.mapping import Mapper
+from holdover.migrate.options import Prepared
 from holdover.migrate.sources.base import Reject, SourceItem
 from holdover.migrate.targets.base import Row
 
@@ -25,10 +28,26 @@ class RowBuilder:
     imported record's revision is its run's id.
     """
 
-    def __init__(self, mapper: Mapper, run_id: str, *, keep_ttl: bool) -> None:
+    def __init__(
+        self, mapper: Mapper, run_id: str, *, keep_ttl: bool, keep_vectors: bool = True
+    ) -> None:
         self._mapper = mapper
         self._run_id = run_id
-        self._keep_ttl = keep_ttl
+        self._keep_ttl, self._keep_vectors = keep_ttl, keep_vectors
+
+    @classmethod
+    def of(cls, prepared: Prepared, run_id: str) -> RowBuilder:
+        """The builder of a run with these choices."""
+        options = prepared.options
+        if shape := named(options.layout):
+            # Its rows go where `ShapedTarget` takes them, not where records go.
+            return ShapedBuilder(prepared, shape)  # type: ignore[return-value]
+        return cls(
+            prepared.mapper,
+            run_id,
+            keep_ttl=options.ttl == "keep",
+            keep_vectors=options.vectors != "embed",
+        )
 
     def rows(self, items: Iterable[SourceItem]) -> tuple[list[Row], list[Reject]]:
         """Build what can be stored; the rest are rejects."""
@@ -42,7 +61,18 @@ class RowBuilder:
         last_kind = last_root = last_session = None
         namespace: tuple[str, ...] = ()
         for item in items:
-            kind, root, session, key, content, locator, _, created_at, ttl_ms, _ = item
+            (
+                kind,
+                root,
+                session,
+                key,
+                content,
+                locator,
+                _,
+                created_at,
+                ttl_ms,
+                vector,
+            ) = item
             if locator is not last_locator:
                 last_locator, meta = locator, self._meta(at, locator)
             try:
@@ -64,7 +94,9 @@ class RowBuilder:
             except UnportableValue as error:
                 rejects.append(Reject("unportable", locator, str(error)))
             else:
-                rows.append(Row(namespace, item_key, value, ttl))
+                if not self._keep_vectors:
+                    vector = None
+                rows.append(Row(namespace, item_key, value, ttl, vector))
         return rows, rejects
 
     def place(self, item: SourceItem) -> tuple[tuple[str, ...], str]:
@@ -101,5 +133,7 @@ def _key(item: SourceItem) -> str:
         return encode_key(records.key_of(item.kind, item.content))
     if item.position is None:
         raise UnportableValue("A message without a position has no place in its order.")
-    # Time zero: the order of the source, before every key that is made live.
-    return str(uuid.UUID(int=0x7000 << 64 | 0x8000 << 48 | item.position))
+    try:
+        return adopted_key(item.position)
+    except ValueError as error:
+        raise UnportableValue(str(error)) from None

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
@@ -19,7 +19,15 @@ if TYPE_CHECKING:
     from holdover.migrate.options import Options
 
 _GROUPS = {
-    "Move data": ("scan", "migrate", "verify", "status", "rollback"),
+    "Move data": (
+        "scan",
+        "migrate",
+        "sync",
+        "verify",
+        "status",
+        "rollback",
+        "retire",
+    ),
     "Care for a store": ("probe", "sweep", "forget"),
     "Upgrade code": ("codemod", "exec"),
 }
@@ -155,9 +163,37 @@ class _HowConflict(StrEnum):
     OVERWRITE = "overwrite"
 
 
+class _HowSourceDelete(StrEnum):
+    KEEP = "keep"
+    DELETE = "delete"
+
+
+class _HowRoles(StrEnum):
+    REFUSE = "refuse"
+    ALTERNATE = "alternate"
+
+
+class _HowInto(StrEnum):
+    ITEMS = "items"
+    THREADS = "threads"
+
+
+class _HowLayout(StrEnum):
+    NATIVE = "native"
+    LANGMEM = "langmem"
+    DEEPAGENTS = "deepagents"
+    CLASSIC = "classic"
+
+
 class _HowTtl(StrEnum):
     KEEP = "keep"
     DROP = "drop"
+
+
+class _HowVectors(StrEnum):
+    AUTO = "auto"
+    KEEP = "keep"
+    EMBED = "embed"
 
 
 Source = Annotated[str, typer.Argument(metavar="SOURCE", show_default=False)]
@@ -168,7 +204,8 @@ Root = Annotated[
     typer.Option(
         "--root",
         metavar="NAME",
-        help="Classic table_name or key_prefix; repeatable. Default: memory_store.",
+        help="Classic table_name or key_prefix; repeatable. Default: what the old "
+        "classes used (memory_store, message_store and others).",
     ),
 ]
 Session = Annotated[
@@ -193,7 +230,28 @@ SessionMap = Annotated[
 ]
 Kind = Annotated[
     list[str] | None,
-    typer.Option("--kind", metavar="KIND", help="entities; repeatable. Default: all."),
+    typer.Option(
+        "--kind",
+        metavar="KIND",
+        help="entities, messages, turns, triples or summary; repeatable. Default: all.",
+    ),
+]
+Roles = Annotated[
+    _HowRoles,
+    typer.Option(
+        metavar="HOW",
+        help="Messages that were stored without a type: refuse, or alternate (human "
+        "and AI in turn).",
+    ),
+]
+Field = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--field",
+        metavar="NAME=COLUMN",
+        help="What a custom layout calls id, session, message, created_at, type "
+        "or content; repeatable.",
+    ),
 ]
 Ambiguous = Annotated[
     _HowAmbiguous,
@@ -232,6 +290,30 @@ Ttl = Annotated[
 ]
 
 
+Into = Annotated[
+    list[_HowInto] | None,
+    typer.Option(
+        "--into",
+        metavar="WHAT",
+        help="What sessions become: items (of a store, the default) or threads (of a "
+        "LangGraph checkpointer); repeatable.",
+    ),
+]
+Layout = Annotated[
+    _HowLayout,
+    typer.Option(
+        metavar="SHAPE",
+        help="native, langmem, deepagents, or classic (back to what old releases "
+        "read).",
+    ),
+]
+ThreadId = Annotated[
+    str,
+    typer.Option(
+        metavar="TEXT",
+        help="With --into threads: a thread's id, with {names} as in --template.",
+    ),
+]
 ShowContent = Annotated[
     bool,
     typer.Option("--show-content", help="Show what differs, texts included."),
@@ -246,27 +328,49 @@ def _options(
     kind: list[str] | None = None,
     ambiguous: _HowAmbiguous = _HowAmbiguous.FAIL,
     skip: list[str] | None = None,
+    roles: _HowRoles = _HowRoles.REFUSE,
+    field: list[str] | None = None,
     only_named: bool = False,
     sample: str = "100%",
+    into: list[_HowInto] | None = None,
     **rest: Any,
 ) -> Options:
     from holdover.migrate.errors import UsageError  # noqa: PLC0415
     from holdover.migrate.options import Options  # noqa: PLC0415
-    from holdover.migrate.sources.base import ReadOptions  # noqa: PLC0415
+    from holdover.migrate.sources.base import ALL_KINDS, ReadOptions  # noqa: PLC0415
 
-    supported = {"entities"}
-    if unknown := sorted(set(kind or ()) - supported):
-        raise UsageError(f"--kind {unknown[0]}: only entities can be moved so far.")
+    if unknown := sorted(set(kind or ()) - ALL_KINDS):
+        raise UsageError(
+            f"--kind {unknown[0]}: there are only {', '.join(sorted(ALL_KINDS))}."
+        )
     read = ReadOptions(
-        roots=tuple(root) if root else ("memory_store",),
+        roots=tuple(root or ()),
+        kinds=frozenset(kind or ALL_KINDS),
         sessions=frozenset(session or ()),
         session_pattern=session_pattern,
         ambiguous=ambiguous.value,
         skip=frozenset(skip or ()),
+        roles=roles.value,
+        fields=_pairs(field or ()),
         only_named=only_named,
         sample=_share(sample),
     )
-    return Options(read=read, **rest)
+    written: Any = frozenset(one.value for one in into or (_HowInto.ITEMS,))
+    return Options(read=read, into=written, **rest)
+
+
+def _pairs(fields: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    from holdover.migrate.errors import UsageError  # noqa: PLC0415
+
+    found = []
+    for text in fields:
+        name, equals, column = text.partition("=")
+        if not (name and equals and column):
+            raise UsageError(
+                f"--field {text!r}: give NAME=COLUMN, for example session=user_id."
+            )
+        found.append((name, column))
+    return tuple(found)
 
 
 def _share(text: str) -> float:
@@ -327,6 +431,8 @@ def scan(
     kind: Kind = None,
     ambiguous: Ambiguous = _HowAmbiguous.FAIL,
     skip: Skip = None,
+    roles: Roles = _HowRoles.REFUSE,
+    field: Field = None,
     json: Json = False,
 ) -> None:
     """Show the old memory data a source holds. Writes nothing.
@@ -345,6 +451,8 @@ def scan(
         kind=kind,
         ambiguous=ambiguous,
         skip=skip,
+        roles=roles,
+        field=field,
     )
     found = carry_out(source, options)
     _finish("scan", found, report.scan_lines(found), 0, json=json)
@@ -370,9 +478,22 @@ def migrate(
     kind: Kind = None,
     ambiguous: Ambiguous = _HowAmbiguous.FAIL,
     skip: Skip = None,
+    roles: Roles = _HowRoles.REFUSE,
+    field: Field = None,
     only_named: Only = False,
     sample: Sample = "100%",
     template: Template = "{root}/{session}",
+    into: Into = None,
+    layout: Layout = _HowLayout.NATIVE,
+    jsonb: Annotated[
+        bool,
+        typer.Option(
+            "--jsonb",
+            help="With --layout classic, into PostgreSQL: JSONB messages, for "
+            "PostgresChatMessageHistory.",
+        ),
+    ] = False,
+    thread_id: ThreadId = "{session}",
     on_conflict: Annotated[
         _HowConflict,
         typer.Option(
@@ -389,6 +510,16 @@ def migrate(
         float | None,
         typer.Option(min=0.001, metavar="N", help="At most N records a second."),
     ] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Processes that copy.")
+    ] = 1,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="tcp://HOST:PORT",
+            help="Copy by the workers of this Dask scheduler.",
+        ),
+    ] = None,
     max_rejects: Annotated[
         int | None,
         typer.Option(min=0, metavar="N", help="Stop after more than N rejects."),
@@ -402,6 +533,14 @@ def migrate(
     dims: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="The model's dimensions.")
     ] = None,
+    vectors: Annotated[
+        _HowVectors,
+        typer.Option(
+            metavar="HOW",
+            help="Old vectors of the model's dimensions: auto (keep them if a few are "
+            "what it makes), keep or embed (anew).",
+        ),
+    ] = _HowVectors.AUTO,
     run: Annotated[
         str | None,
         typer.Option(
@@ -435,6 +574,8 @@ def migrate(
     from holdover.migrate import progress, report  # noqa: PLC0415
     from holdover.migrate.run import migrate as carry_out  # noqa: PLC0415
     from holdover.migrate.run import set_up  # noqa: PLC0415
+    from holdover.migrate.tallies import Tally  # noqa: PLC0415
+    from holdover.migrate.timings import Timed  # noqa: PLC0415
 
     options = _options(
         root=root,
@@ -444,6 +585,222 @@ def migrate(
         kind=kind,
         ambiguous=ambiguous,
         skip=skip,
+        roles=roles,
+        field=field,
+        only_named=only_named,
+        sample=sample,
+        template=template,
+        into=into,
+        layout=layout.value,
+        thread_id=thread_id,
+        on_conflict=on_conflict.value,
+        ttl=ttl.value,
+        batch=batch,
+        rate=rate,
+        workers=workers,
+        scheduler=scheduler,
+        max_rejects=max_rejects,
+        index=index,
+        dims=dims,
+        vectors=vectors.value,
+        run=run,
+        rejects_file=rejects,
+        show_content=show_content,
+    )
+    if report_file:
+        _check_folder(report_file)
+    asks = not (yes or json or not sys.stdin.isatty())
+    if layout is _HowLayout.CLASSIC:
+        _migrate_back(
+            source, target, options, jsonb=jsonb, dry_run=dry_run, asks=asks, json=json
+        )
+    if setup_only:
+        set_up(target, options)
+        _print([f"set up    {redact_url(target)}"])
+        return
+    reporter = Timed(progress.for_stream(quiet=json))
+    tally = Tally() if report_file else None
+    done = carry_out(
+        source,
+        target,
+        options,
+        dry_run=dry_run,
+        command=_command_line(source, target),
+        reporter=reporter,
+        confirm=_confirm if asks else None,
+        tally=tally,
+    )
+    shown = redact_url(target)
+    if tally:
+        from holdover.migrate.page import PageData, render  # noqa: PLC0415
+
+        names = redact_url(source), shown
+        page = render(PageData(done, *names, tally, reporter.phases))
+        Path(str(report_file)).write_text(page, encoding="utf-8")
+        tally.close()
+    lines = report.migrate_lines(done, shown)
+    _finish("migrate", done, lines, done.exit_code, json=json)
+
+
+def _check_folder(file: str) -> None:
+    """Refuse a file that could not be written in the end, before anything is done."""
+    from holdover.migrate.errors import UsageError  # noqa: PLC0415
+
+    path = Path(file)
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise UsageError(
+            f"The report {file} cannot be written there.",
+            hint="Name a file in a folder that exists.",
+        )
+
+
+def _migrate_back(
+    source: str,
+    target: str,
+    options: Options,
+    *,
+    jsonb: bool,
+    dry_run: bool,
+    asks: bool,
+    json: bool,
+) -> None:
+    """The way back: `migrate --layout classic`."""
+    from holdover.migrate import progress  # noqa: PLC0415
+    from holdover.migrate.classic.showing import way_back_lines  # noqa: PLC0415
+    from holdover.migrate.classic.way_back import way_back  # noqa: PLC0415
+
+    def confirm(report: Any) -> bool:
+        sys.stderr.write("\n".join(way_back_lines(report)) + "\n")
+        return typer.confirm("Write now?", default=True, err=True)
+
+    done = way_back(
+        source,
+        target,
+        options,
+        jsonb=jsonb,
+        dry_run=dry_run,
+        reporter=progress.for_stream(quiet=json),
+        confirm=confirm if asks else None,
+    )
+    _finish("migrate", done, way_back_lines(done), done.exit_code, json=json)
+
+
+def _confirm(plan: Any) -> bool:
+    from holdover.migrate.report import plan_lines  # noqa: PLC0415
+
+    sys.stderr.write("\n".join(plan_lines(plan)) + "\n")
+    return typer.confirm("Copy now?", default=True, err=True)
+
+
+@app.command(
+    epilog=_examples(
+        "holdover sync entities.db sqlite:///memory.db",
+        "holdover sync env:OLD_REDIS env:NEW_POSTGRES --final",
+    )
+)
+@_guarded
+def sync(
+    source: Source,
+    target: Target,
+    final: Annotated[
+        bool,
+        typer.Option(
+            "--final", help="The writer is stopped: one last pass, then verify."
+        ),
+    ] = False,
+    on_source_delete: Annotated[
+        _HowSourceDelete,
+        typer.Option(
+            metavar="HOW",
+            help="What was deleted in the source: keep it here, or delete.",
+        ),
+    ] = _HowSourceDelete.KEEP,
+    max_passes: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="N", help="Give up after N passes over a fast writer."
+        ),
+    ] = 20,
+    root: Root = None,
+    session: Session = None,
+    session_pattern: SessionPattern = None,
+    session_map: SessionMap = None,
+    kind: Kind = None,
+    ambiguous: Ambiguous = _HowAmbiguous.FAIL,
+    skip: Skip = None,
+    roles: Roles = _HowRoles.REFUSE,
+    field: Field = None,
+    only_named: Only = False,
+    sample: Sample = "100%",
+    template: Template = "{root}/{session}",
+    on_conflict: Annotated[
+        _HowConflict,
+        typer.Option(
+            metavar="HOW",
+            help="Where the target holds another value: fail, skip, version (keep "
+            "ours as a revision) or overwrite.",
+        ),
+    ] = _HowConflict.FAIL,
+    ttl: Ttl = _HowTtl.KEEP,
+    batch: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Records in one transaction.")
+    ] = 10_000,
+    rate: Annotated[
+        float | None,
+        typer.Option(min=0.001, metavar="N", help="At most N records a second."),
+    ] = None,
+    max_rejects: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="N", help="Stop after more than N rejects."),
+    ] = None,
+    index: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PROVIDER:MODEL", help="Embed what is searched by meaning."
+        ),
+    ] = None,
+    dims: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="The model's dimensions.")
+    ] = None,
+    vectors: Annotated[
+        _HowVectors,
+        typer.Option(
+            metavar="HOW",
+            help="Old vectors of the model's dimensions: auto (keep them if a few are "
+            "what it makes), keep or embed (anew).",
+        ),
+    ] = _HowVectors.AUTO,
+    run: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID", help="Go on with this run, wherever the source is now."
+        ),
+    ] = None,
+    rejects: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Where rejects are listed.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Follow a source in use, for a switch without loss.
+
+    Answers: how do I move while the old application still writes? It copies, then
+    repeats passes over what changed until what is left takes less than a second, and
+    prints the four steps of the switch. Give the same choices as to migrate.
+    """
+    from holdover.migrate import progress  # noqa: PLC0415
+    from holdover.migrate.report_sync import pass_line, sync_lines  # noqa: PLC0415
+    from holdover.migrate.sync import sync as carry_out  # noqa: PLC0415
+
+    options = _options(
+        root=root,
+        session=session,
+        session_pattern=session_pattern,
+        session_map=session_map,
+        kind=kind,
+        ambiguous=ambiguous,
+        skip=skip,
+        roles=roles,
+        field=field,
         only_named=only_named,
         sample=sample,
         template=template,
@@ -454,36 +811,29 @@ def migrate(
         max_rejects=max_rejects,
         index=index,
         dims=dims,
+        vectors=vectors.value,
         run=run,
         rejects_file=rejects,
-        show_content=show_content,
     )
-    if setup_only:
-        set_up(target, options)
-        _print([f"set up    {redact_url(target)}"])
-        return
+    this = _command_line(source, target)
+
+    def told(done: Any) -> None:
+        if not json:
+            _say(sys.stderr, pass_line(done) + "\n")
+
     done = carry_out(
         source,
         target,
         options,
-        dry_run=dry_run,
-        command=_command_line(source, target),
+        final=final,
+        on_source_delete=on_source_delete.value,
+        max_passes=max_passes,
+        command=this,
         reporter=progress.for_stream(quiet=json),
-        confirm=None if yes or json or not sys.stdin.isatty() else _confirm,
+        told=told,
     )
-    shown = redact_url(target)
-    if report_file:
-        page = report.as_html(done, shown)
-        Path(report_file).write_text(page, encoding="utf-8")
-    lines = report.migrate_lines(done, shown)
-    _finish("migrate", done, lines, done.exit_code, json=json)
-
-
-def _confirm(plan: Any) -> bool:
-    from holdover.migrate.report import plan_lines  # noqa: PLC0415
-
-    sys.stderr.write("\n".join(plan_lines(plan)) + "\n")
-    return typer.confirm("Copy now?", default=True, err=True)
+    done.commands["final"] = this if final else f"{this} --final"
+    _finish("sync", done, sync_lines(done), done.exit_code, json=json)
 
 
 @app.command(
@@ -503,9 +853,14 @@ def verify(
     kind: Kind = None,
     ambiguous: Ambiguous = _HowAmbiguous.FAIL,
     skip: Skip = None,
+    roles: Roles = _HowRoles.REFUSE,
+    field: Field = None,
     only_named: Only = False,
     sample: Sample = "100%",
     template: Template = "{root}/{session}",
+    into: Into = None,
+    layout: Layout = _HowLayout.NATIVE,
+    thread_id: ThreadId = "{session}",
     ttl: Ttl = _HowTtl.KEEP,
     run: Annotated[
         str | None, typer.Option(metavar="ID", help="Compare with this run.")
@@ -530,9 +885,14 @@ def verify(
         kind=kind,
         ambiguous=ambiguous,
         skip=skip,
+        roles=roles,
+        field=field,
         only_named=only_named,
         sample=sample,
         template=template,
+        into=into,
+        layout=layout.value,
+        thread_id=thread_id,
         ttl=ttl.value,
         run=run,
         show_content=show_content,
@@ -594,6 +954,93 @@ def rollback(
     _finish(
         "rollback", done, report.rollback_lines(done), int(done.left > 0), json=json
     )
+
+
+@app.command(
+    epilog=_examples(
+        "holdover retire entities.db sqlite:///memory.db --output retire.sql",
+        "holdover retire env:OLD_REDIS env:NEW_POSTGRES --output retire.txt",
+    )
+)
+@_guarded
+def retire(
+    source: Source,
+    target: Target,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Where the commands go; by default to stdout."
+        ),
+    ] = None,
+    kept: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Where what stays is listed.")
+    ] = None,
+    root: Root = None,
+    session: Session = None,
+    session_pattern: SessionPattern = None,
+    session_map: SessionMap = None,
+    kind: Kind = None,
+    ambiguous: Ambiguous = _HowAmbiguous.FAIL,
+    skip: Skip = None,
+    roles: Roles = _HowRoles.REFUSE,
+    field: Field = None,
+    only_named: Only = False,
+    sample: Sample = "100%",
+    template: Template = "{root}/{session}",
+    ttl: Ttl = _HowTtl.KEEP,
+    run: Annotated[
+        str | None, typer.Option(metavar="ID", help="What this run moved.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Write the commands that delete what was moved. Deletes nothing.
+
+    Answers: what of the old data may go? Everything is compared once more; where
+    something is missing or different, no command is written. What could not be moved
+    stays, and is listed. Give the same choices as to migrate.
+    """
+    from holdover.migrate import progress  # noqa: PLC0415
+    from holdover.migrate.report_retire import retire_lines  # noqa: PLC0415
+    from holdover.migrate.retire import retire as carry_out  # noqa: PLC0415
+
+    options = _options(
+        root=root,
+        session=session,
+        session_pattern=session_pattern,
+        session_map=session_map,
+        kind=kind,
+        ambiguous=ambiguous,
+        skip=skip,
+        roles=roles,
+        field=field,
+        only_named=only_named,
+        sample=sample,
+        template=template,
+        ttl=ttl.value,
+        run=run,
+    )
+    reporter = progress.for_stream(quiet=json)
+    if json and output is None:
+        from holdover.migrate.errors import UsageError  # noqa: PLC0415
+
+        raise UsageError("--json needs --output FILE for the commands.")
+    if output is None:
+        out = sys.stdout.buffer
+        done = carry_out(
+            source, target, out, options, kept_file=kept, reporter=reporter
+        )
+    else:
+        # Names of sessions are in it: it is its owner's alone.
+        opened = os.open(output, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+        with os.fdopen(opened, "wb") as file:
+            done = carry_out(
+                source, target, file, options, kept_file=kept, reporter=reporter
+            )
+    lines = retire_lines(done, output)
+    if json:
+        _finish("retire", done, lines, done.exit_code, json=True)
+    _say(sys.stderr, "\n".join(lines) + "\n")
+    raise typer.Exit(done.exit_code)
 
 
 @app.command(

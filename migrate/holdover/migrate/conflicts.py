@@ -65,14 +65,15 @@ def decide(
         return Decision.UPDATE if again else Decision.ALREADY
     if over:
         return Decision.UPDATE
+    theirs, mine = meta.get("source"), ours["meta"]["source"]
+    origin = theirs if isinstance(theirs, Mapping) else {}
+    # Before the parent: of what was updated before, it is our own first revision.
+    if origin.get("run") == mine["run"] and records.intact(existing):
+        return Decision.UPDATE
     if meta.get("parent") == ours["meta"]["revision"]:
         return Decision.SUPERSEDED
-    theirs, mine = meta.get("source"), ours["meta"]["source"]
-    if isinstance(theirs, Mapping):
-        if theirs.get("run") == mine["run"] and records.intact(existing):
-            return Decision.UPDATE
-        if theirs.get("locator") == mine["locator"]:
-            return Decision.SUPERSEDED
+    if origin.get("locator") == mine["locator"]:
+        return Decision.SUPERSEDED
     return Decision.CONFLICT
 
 
@@ -94,7 +95,4 @@ def settle(decision: Decision, policy: OnConflict) -> Decision:
 
 
 def _same(existing: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
-    try:
-        return bool(records.content_hash(existing) == ours["meta"]["hash"])
-    except (TypeError, ValueError):
-        return False
+    return records.has_content(existing, ours["meta"]["hash"])

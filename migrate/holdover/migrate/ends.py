@@ -21,19 +21,24 @@ from holdover.migrate.errors import (
     TargetError,
     UsageError,
 )
+from holdover.migrate.layouts.narrowing import Narrowed
+from holdover.migrate.layouts.shape import named
 from holdover.migrate.ledger import Ledger, Run
 from holdover.migrate.options import Prepared
-from holdover.migrate.sources import open_source
+from holdover.migrate.sources import file_path, open_source
 from holdover.migrate.sources.base import Source
 from holdover.migrate.targets import Target, open_target
+
+_PATHS = {"sqlite", "file"}
 
 
 def source_identity(address: str) -> str:
     """A source as the ledger knows it: absolute, and without a password."""
     resolved = resolve_env(address)
-    if scheme_of(resolved) == "sqlite":
+    if scheme_of(resolved) in _PATHS:
+        of = file_path if scheme_of(resolved) == "file" else sqlite_path
         try:
-            return storable(str(Path(sqlite_path(resolved)).resolve()))
+            return storable(str(Path(of(resolved)).resolve()))
         except AddressError as error:
             raise UsageError(str(error)) from error
     return storable(redact_url(resolved))
@@ -50,7 +55,7 @@ def refuse_same_file(source: str, target: str) -> None:
     Raises:
         UsageError: Both are the same file.
     """
-    both_files = {scheme_of(resolve_env(end)) for end in (source, target)} == {"sqlite"}
+    both_files = {scheme_of(resolve_env(end)) for end in (source, target)} <= _PATHS
     if both_files and source_identity(source) == source_identity(target):
         raise UsageError(
             "The source and the target are the same file; a source is only read.",
@@ -99,6 +104,8 @@ def opened_source(address: str, prepared: Prepared) -> Iterator[Source]:
         if scheme_of(resolved).startswith("sqlite+"):
             refuse_driver(resolved)
         source = open_source(resolved, prepared.options.read)
+        if shape := named(prepared.options.layout):
+            source = Narrowed(source, shape)
     except AddressError as error:
         raise UsageError(str(error)) from error
     try:
@@ -116,6 +123,7 @@ def opened_target(
         resolved = resolve_env(address)
         refuse_driver(resolved)
         target = open_target(resolved, writing=writing, index=index)
+        target.given = resolved
     except AddressError as error:
         raise UsageError(_shown(error, address)) from error
     except MigrateError:

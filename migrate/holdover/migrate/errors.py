@@ -68,3 +68,33 @@ class PlanBlocked(MigrateError):
 
     code = "plan-blocked"
     exit_code = 3
+
+
+class UnreadablePickle(SourceDamaged):
+    """It is no pickle, or a damaged one.
+
+    Attributes:
+        at: The byte at which it could not be read on.
+    """
+
+    code = "unreadable-pickle"
+
+    def __init__(self, at: int = 0, message: str = "", *, hint: str = "") -> None:
+        super().__init__(
+            message or f"It is no pickle, or it is damaged at byte {at:,}.",
+            hint=hint or "`python -m pickletools FILE` shows what is in it.",
+        )
+        self.at = at
+
+
+class PickleTooLarge(UnreadablePickle):
+    """A pickle is larger than what is read, or unfolds into more than that."""
+
+    code = "pickle-too-large"
+
+    def __init__(self, at: int = 0) -> None:
+        super().__init__(
+            at,
+            "The pickle unfolds into more than is read of one.",
+            hint="Is it from somebody you trust? Split it, and repeat.",
+        )

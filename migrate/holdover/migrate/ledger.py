@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -20,12 +21,15 @@ from holdover.compat.records import VERSION
 from holdover.compat.scope import INTERNAL_ROOT
 from holdover.migrate.conflicts import Decision
 from holdover.migrate.errors import RunBusy, RunNotFound
+from holdover.migrate.sources.base import Reject
 from holdover.migrate.targets.base import Target
 
 RUNS = (INTERNAL_ROOT, "runs")
 LEASES = (*RUNS, "leases")
 _RUN = "run"
 _LEASE = "lease"
+_PROGRESS = "progress"
+_REJECTS = "rejects"
 LEASE_SECONDS = 60
 _BEAT_SECONDS = 10.0
 #: As many leading digits of a run's id as are shown: the moment it was made.
@@ -85,6 +89,20 @@ class Progress:
     done: bool = False
     counts: Counter[str] = field(default_factory=Counter)
     recorded_at: str = ""
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any]) -> Progress:
+        """Read the item; fields a newer version added are left alone."""
+        content = dict(value["content"])
+        content["counts"] = Counter(content.get("counts", {}))
+        content["recorded_at"] = value["meta"]["recorded_at"]
+        known = cls.__dataclass_fields__
+        return cls(**{n: v for n, v in content.items() if n in known})
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a later run begins after it; without a cursor it begins anew."""
+        return self.done or self.cursor is not None
 
     @property
     def rejects(self) -> int:
@@ -148,16 +166,17 @@ class Ledger:
 
     def progress(self, run: Run) -> dict[str, Progress]:
         """How far every partition of a run is."""
-        found = {}
-        for key, value in self._target.entries((*RUNS, run.id)):
-            if value.get("kind") == "progress":
-                content = dict(value["content"])
-                content["counts"] = Counter(content.get("counts", {}))
-                content["recorded_at"] = value["meta"]["recorded_at"]
-                known = Progress.__dataclass_fields__
-                content = {n: v for n, v in content.items() if n in known}
-                found[key] = Progress(**content)
-        return found
+        return {
+            key: Progress.of(value)
+            for key, value in self._target.entries((*RUNS, run.id))
+            if value.get("kind") == _PROGRESS
+        }
+
+    def progress_of(self, run: Run, partition: str) -> Progress | None:
+        """How far one partition is, if anything can go on there."""
+        (value,) = self._target.read([((*RUNS, run.id), partition)])
+        found = None if value is None else Progress.of(value)
+        return found if found and found.goes_on else None
 
     def begin(self, run: Run, stale: Iterable[str]) -> None:
         """Record a run's state; progress of an earlier pass goes in the same write."""
@@ -173,10 +192,35 @@ class Ledger:
             "counts": dict(progress.counts),
         }
         meta = {"v": VERSION, "recorded_at": records.timestamp(records.now())}
-        value = {"kind": "progress", "content": content, "meta": meta}
+        value = {"kind": _PROGRESS, "content": content, "meta": meta}
         return self._target.put((*RUNS, run.id), progress.partition, value)
 
+    # Rejects that a worker of a cluster found: they are listed where the command runs.
+
+    def rejects_put(self, run: Run, rejects: Sequence[Reject]) -> PutOp:
+        """The put that keeps rejects, for their data's transaction."""
+        meta = {"v": VERSION}
+        # As one text: a name in it may hold what a field of an item may not.
+        content = {"json": json.dumps(rejects)}
+        value = {"kind": _REJECTS, "content": content, "meta": meta}
+        return self._target.put((*RUNS, run.id), records.new_revision(), value)
+
+    def take_rejects(
+        self, run: Run, listed: Callable[[Iterable[Reject]], None]
+    ) -> None:
+        """List the rejects that were kept, and forget them after that."""
+        namespace = (*RUNS, run.id)
+        for key, value in self._target.entries(namespace):
+            if value.get("kind") == _REJECTS:
+                listed(Reject(*one) for one in json.loads(value["content"]["json"]))
+                self._target.write([self._target.put(namespace, key, None)])
+
     # The lease.
+
+    def holder(self, run: Run) -> dict[str, Any] | None:
+        """Who holds the lease of a run."""
+        (held,) = self._target.read([(LEASES, run.lease)])
+        return None if held is None else dict(held["content"])
 
     @contextmanager
     def leased(self, run: Run) -> Iterator[None]:

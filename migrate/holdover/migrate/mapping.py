@@ -7,7 +7,7 @@ import io
 import json
 import re
 import string
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +133,7 @@ class Mapper:
                 "provides.",
                 hint=f"Known here: {', '.join(sorted(known))}.",
             )
+        self._readers: list[re.Pattern[str]] | None = None
         self._cache: dict[tuple[str, str, str], tuple[str, ...]] = {}
         self.cut_labels: dict[str, str] = {}
 
@@ -178,6 +179,26 @@ class Mapper:
                 hint="Add it to the session map.",
             ) from None
 
+    def read_back(self, scope: Sequence[str]) -> dict[str, str] | None:
+        """The names that a raw scope was made of; `None` if it was not made so.
+
+        Raises:
+            UsageError: A label has two names, so that where one ends is not known.
+        """
+        if self._readers is None:
+            self._readers = [_reader(label, self.template) for label in self._labels]
+        if len(scope) != len(self._readers):
+            return None
+        found: dict[str, str] = {}
+        for reader, label in zip(self._readers, scope, strict=True):
+            match = reader.fullmatch(label)
+            if match is None:
+                return None
+            for name, value in match.groupdict().items():
+                if found.setdefault(name, value) != value:
+                    return None
+        return found
+
     def _mapped(self, kind: str, root: str, session: str) -> tuple[str, ...]:
         scope = self.scope(kind, root, session)
         self.cut_labels |= scope.cut_labels()
@@ -201,6 +222,20 @@ def _parsed(label: str) -> list[tuple[str, str | None]]:
             )
         found.append((text, name))
     return found or [("", None)]
+
+
+def _reader(label: list[tuple[str, str | None]], template: str) -> re.Pattern[str]:
+    names = [name for _, name in label if name]
+    if len(names) > 1:
+        raise UsageError(
+            f"The template {template!r} has two names in one label, so that sessions "
+            "cannot be read back from their scopes.",
+            hint="Name them in a --session-map.",
+        )
+    text = "".join(
+        re.escape(text) + (f"(?P<{name}>.*)" if name else "") for text, name in label
+    )
+    return re.compile(text, re.DOTALL)
 
 
 def _compiled(pattern: str | None) -> re.Pattern[str] | None:

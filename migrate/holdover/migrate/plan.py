@@ -7,30 +7,37 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from holdover.compat import tombstones
 from holdover.compat.errors import InvalidScope, UnportableValue
-from holdover.compat.records import KINDS
 from holdover.compat.stores.backend import run as run_steps
+from holdover.migrate.aligning import Aligned
 from holdover.migrate.building import RowBuilder
 from holdover.migrate.conflicts import WRITES, Decision
+from holdover.migrate.layouts.applying import ShapedTarget
+from holdover.migrate.layouts.shape import named
 from holdover.migrate.options import Prepared
 from holdover.migrate.sources.base import (
     SAMPLES,
     Blocker,
     Inventory,
+    Partition,
     Reject,
     Source,
     SourceItem,
 )
 from holdover.migrate.targets.base import Target
 from holdover.migrate.targets.resolving import Resolver
+from holdover.migrate.weighing import weigh_vectors
+
+if TYPE_CHECKING:
+    from holdover.migrate.threads.moving import ThreadsPlan
 
 # Measured on two cores (docs/performance.md); only an order of magnitude.
 _ITEMS_PER_SECOND = {"SQLite store": 50_000, "PostgreSQL store": 20_000}
 _OTHER_PER_SECOND = 2_000
 _ROW_OVERHEAD = 500
-_BYTES_PER_TOKEN = 4
 
 
 @dataclass
@@ -46,6 +53,9 @@ class Plan:
         seconds: About how long the copy takes.
         embedded_texts: How many texts `--index` would embed.
         embedded_tokens: About how many tokens those have.
+        vectors_kept: How many vectors of the source are written as they are.
+        vector_facts: What becomes of the source's vectors, in sentences.
+        threads: What would become of the sessions, where threads are asked for.
     """
 
     source: str
@@ -62,6 +72,9 @@ class Plan:
     seconds: float = 0.0
     embedded_texts: int = 0
     embedded_tokens: int = 0
+    vectors_kept: int = 0
+    vector_facts: list[str] = field(default_factory=list)
+    threads: ThreadsPlan | None = None
 
     @property
     def items(self) -> int:
@@ -69,9 +82,14 @@ class Plan:
         return sum(self.decisions.values())
 
     @property
-    def to_write(self) -> int:
+    def items_to_write(self) -> int:
         """How many records would be written."""
         return sum(self.decisions.get(str(decision), 0) for decision in WRITES)
+
+    @property
+    def to_write(self) -> int:
+        """How many records and threads would be written."""
+        return self.items_to_write + (self.threads.to_write if self.threads else 0)
 
 
 def make_plan(source: Source, target: Target, prepared: Prepared, run_id: str) -> Plan:
@@ -82,10 +100,18 @@ def make_plan(source: Source, target: Target, prepared: Prepared, run_id: str) -
     plan.rejects = dict(inventory.rejects)
     plan.facts += target.facts()
     mapper = prepared.mapper
-    if target.holds_anything() or not mapper.injective:
-        keep_ttl = prepared.options.ttl == "keep"
-        builder = RowBuilder(mapper, run_id, keep_ttl=keep_ttl)
-        with closing(_Examiner(source, target, builder, prepared, plan)) as examiner:
+    if "threads" in prepared.options.into:
+        from holdover.migrate.threads import steps  # noqa: PLC0415 - rare
+
+        steps.plan(plan, source, target, prepared, run_id)
+    if "items" not in prepared.options.into:
+        pass
+    elif target.holds_anything() or not mapper.injective:
+        builder = RowBuilder.of(prepared, run_id)
+        source = Aligned(source, target, builder)
+        with closing(
+            _Examiner(source, target, builder, prepared, plan, run_id)
+        ) as examiner:
             examiner.examine()
     else:
         items = sum(group.items for group in inventory.groups)
@@ -109,10 +135,13 @@ class _Examiner:
         builder: RowBuilder,
         prepared: Prepared,
         plan: Plan,
+        run_id: str,
     ) -> None:
         self._source, self._target = source, target
         self._builder, self._plan = builder, plan
         self._policy = prepared.options.on_conflict
+        shape = named(prepared.options.layout)
+        self._shaped: Any = ShapedTarget(target, shape, run_id) if shape else None
         self._decisions: Counter[str] = Counter()
         self._rejects: Counter[str] = Counter()
         self._spool = None if prepared.mapper.injective else _Spool()
@@ -125,18 +154,22 @@ class _Examiner:
         """Fill in the plan's decisions, collisions and rejects."""
         for partition in self._source.partitions():
             for items in self._source.keys(partition):
-                self._compare(items)
+                self._compare(partition, items)
         plan = self._plan
         plan.decisions = dict(self._decisions)
         for reason, number in self._rejects.items():
             plan.rejects[reason] = max(plan.rejects.get(reason, 0), number)
         conflicts = plan.decisions.get(str(Decision.CONFLICT), 0)
-        if conflicts and self._policy == "fail":
+        # What has no revisions stays a conflict where they are asked for.
+        lasting = ("fail", "version") if self._shaped else ("fail",)
+        if conflicts and self._policy in lasting:
             plan.blockers.append(
                 Blocker(
                     "conflicts",
                     f"{conflicts:,} places in the target hold other values",
-                    "--on-conflict skip|version|overwrite",
+                    "--on-conflict skip|overwrite"
+                    if self._shaped
+                    else "--on-conflict skip|version|overwrite",
                 )
             )
         if plan.collisions:
@@ -148,7 +181,7 @@ class _Examiner:
                 )
             )
 
-    def _compare(self, items: list[SourceItem]) -> None:
+    def _compare(self, partition: Partition, items: list[SourceItem]) -> None:
         placed = []
         for item in items:
             try:
@@ -168,10 +201,17 @@ class _Examiner:
         self._decisions[str(Decision.COPY)] += len(placed) - len(known)
         if not known:
             return
-        fetched = self._source.fetch(known)
-        rows, rejects = self._builder.rows(fetched.items)
-        self._reject([*fetched.rejects, *rejects])
-        for one in Resolver(self._target).resolve(rows, self._policy):
+        # What has its content was read whole.
+        complete = [item for item in known if item.content]
+        names = [item for item in known if not item.content]
+        if names:
+            fetched = self._source.fetch(partition, names)
+            complete += fetched.items
+            self._reject(fetched.rejects)
+        rows, rejects = self._builder.rows(complete)
+        self._reject(rejects)
+        resolver = self._shaped or Resolver(self._target)
+        for one in resolver.resolve(rows, self._policy):
             self._decisions[str(one.decision)] += 1
             if one.decision is Decision.CONFLICT:
                 self._sample("conflict", [one.row.locator])
@@ -220,7 +260,7 @@ class _Spool:
 
 def _weigh(plan: Plan, target: Target, prepared: Prepared) -> None:
     """Size, time and embeddings, as far as they can be known beforehand."""
-    write = plan.to_write
+    write = plan.items_to_write
     total = sum(group.items for group in plan.inventory.groups) or 1
     size = sum(group.bytes for group in plan.inventory.groups) * write // total
     rate = _ITEMS_PER_SECOND.get(target.label, _OTHER_PER_SECOND)
@@ -228,8 +268,11 @@ def _weigh(plan: Plan, target: Target, prepared: Prepared) -> None:
         rate = min(rate, prepared.options.rate)  # type: ignore[assignment]
     plan.seconds = write / rate
     needed = size + write * _ROW_OVERHEAD
+    if plan.threads:
+        plan.seconds += plan.threads.seconds
+        needed += plan.threads.bytes
     free = target.free_bytes()
-    if free is not None and write and free < needed:
+    if free is not None and plan.to_write and free < needed:
         plan.blockers.append(
             Blocker(
                 "space",
@@ -237,13 +280,4 @@ def _weigh(plan: Plan, target: Target, prepared: Prepared) -> None:
                 "more space",
             )
         )
-    if prepared.options.index:
-        indexed = {kind.name for kind in KINDS.values() if kind.index}
-        groups = [g for g in plan.inventory.groups if _kind_of(g.kind) in indexed]
-        share = sum(group.items for group in groups) / total
-        plan.embedded_texts = round(write * share)
-        plan.embedded_tokens = round(size * share / _BYTES_PER_TOKEN)
-
-
-def _kind_of(label: str) -> str:
-    return next((k.name for k in KINDS.values() if label in (k.name, k.label)), label)
+    weigh_vectors(plan, target, prepared.options)

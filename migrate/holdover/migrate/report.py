@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import html
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -21,12 +21,20 @@ from holdover.migrate.sources.base import Inventory, Other
 from holdover.migrate.status import RunStatus
 from holdover.migrate.verify import VerifyReport
 
+if TYPE_CHECKING:
+    from holdover.migrate.threads.moving import (
+        ThreadsCopied,
+        ThreadsPlan,
+        ThreadsVerified,
+    )
+
 #: Grows when a field changes its meaning or goes away.
 SCHEMA = 1
 _LABEL = 10
 _EXAMPLES = 5
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 _KILO = 1000
+_PLURALS = {"entity": "entities", "summary": "summaries"}
 
 
 @dataclasses.dataclass
@@ -75,13 +83,18 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
-def _line(label: str, text: str) -> str:
+def line(label: str, text: str) -> str:
+    """One line of a report."""
     return f"{label:<{_LABEL}}{printable(text)}"
 
 
 def _count(number: int, noun: str, plural: str | None = None) -> str:
     word = noun if number == 1 else plural or f"{noun}s"
     return f"{number:,} {word}"
+
+
+def _of_kind(number: int, kind: str) -> str:
+    return _count(number, kind, _PLURALS.get(kind))
 
 
 def _size(number: float) -> str:
@@ -94,7 +107,8 @@ def _size(number: float) -> str:
     raise AssertionError
 
 
-def _more(shown: Iterable[str], total: int) -> list[str]:
+def more(shown: Iterable[str], total: int) -> list[str]:
+    """Examples, and how many more there are."""
     kept = list(shown)[:_EXAMPLES]
     lines = [" " * _LABEL + "  " + printable(text) for text in kept]
     if total > len(kept):
@@ -104,26 +118,26 @@ def _more(shown: Iterable[str], total: int) -> list[str]:
 
 def inventory_lines(inventory: Inventory) -> list[str]:
     """What a source holds."""
-    lines = [_line("source", inventory.source)]
+    lines = [line("source", inventory.source)]
     for group in inventory.groups:
         lines.append(
-            _line(
+            line(
                 "found",
-                f"{_count(group.items, 'entity', 'entities')} in "
+                f"{_of_kind(group.items, group.kind)} in "
                 f"{_count(group.sessions, 'session')} under {group.root!r}"
                 f" ({_size(group.bytes)})",
             )
         )
         if group.lifetimes:
             parts = [f"{name} {number:,}" for name, number in group.lifetimes.items()]
-            lines.append(_line("lifetimes", " · ".join(parts)))
+            lines.append(line("lifetimes", " · ".join(parts)))
     if not any(group.items for group in inventory.groups):
-        lines.append(_line("found", "nothing"))
+        lines.append(line("found", "nothing"))
     lines += _skipped_lines(inventory)
     lines += _other_lines(inventory)
     if inventory.ambiguous_count:
         lines.append(
-            _line(
+            line(
                 "ambiguous",
                 f"{_count(inventory.ambiguous_count, 'key')} can be read in two ways",
             )
@@ -133,26 +147,26 @@ def inventory_lines(inventory: Inventory) -> list[str]:
             f"session {key.last[0]!r} entity {key.last[1]!r}"
             for key in inventory.ambiguous
         )
-        lines += _more(readings, inventory.ambiguous_count)
+        lines += more(readings, inventory.ambiguous_count)
     lines += _reject_lines(inventory.rejects)
-    lines += [_line("note", note) for note in inventory.notes]
-    lines += [_line("note", fact) for fact in inventory.never_stored]
+    lines += [line("note", note) for note in inventory.notes]
+    lines += [line("note", fact) for fact in inventory.never_stored]
     return lines
 
 
 def _skipped_lines(inventory: Inventory) -> list[str]:
     if not inventory.skipped_count:
         return []
-    lines = [_line("skipped", _count(inventory.skipped_count, "object"))]
+    lines = [line("skipped", _count(inventory.skipped_count, "object"))]
     reasons = (f"{name}: {why}" for name, why in inventory.skipped)
-    return lines + _more(reasons, inventory.skipped_count)
+    return lines + more(reasons, inventory.skipped_count)
 
 
 def _other_lines(inventory: Inventory) -> list[str]:
     """What else there is, and that it stays where it is."""
     if not inventory.others:
         return []
-    lines = [_line("also here", "not moved by this version:")]
+    lines = [line("also here", "not moved by this command:")]
     lines += [" " * _LABEL + "  " + _other(other) for other in inventory.others]
     return lines
 
@@ -166,13 +180,11 @@ def _reject_lines(rejects: Mapping[str, int]) -> list[str]:
     if not rejects:
         return []
     parts = ", ".join(f"{number:,} {reason}" for reason, number in rejects.items())
-    return [_line("rejects", parts)]
+    return [line("rejects", parts)]
 
 
 def _blocker_lines(blockers: Iterable[Any]) -> list[str]:
-    return [
-        _line("blocked", f"{b.message.rstrip('.')}; fix: {b.fix}") for b in blockers
-    ]
+    return [line("blocked", f"{b.message.rstrip('.')}; fix: {b.fix}") for b in blockers]
 
 
 def scan_lines(inventory: Inventory) -> list[str]:
@@ -183,25 +195,29 @@ def scan_lines(inventory: Inventory) -> list[str]:
 def plan_lines(plan: Plan) -> list[str]:
     """The plan in full, as `--dry-run` prints it and where it is blocked."""
     lines = inventory_lines(plan.inventory)
-    lines.append(_line("target", f"{plan.target} ({plan.target_label})"))
+    lines.append(line("target", f"{plan.target} ({plan.target_label})"))
     for decision, number in plan.decisions.items():
         if number or decision == Decision.COPY:
             name = "to copy" if decision == Decision.COPY else decision
-            lines.append(_line("plan", f"{number:,} {name}"))
+            lines.append(line("plan", f"{number:,} {name}"))
     for what, locators in plan.examples.items():
         if locators:
-            lines.append(_line(what, "for example"))
-            lines += _more(locators, len(locators))
+            lines.append(line(what, "for example"))
+            lines += more(locators, len(locators))
+    if plan.threads:
+        lines += _thread_plan_lines(plan.threads)
     if plan.embedded_texts:
         lines.append(
-            _line(
+            line(
                 "embed",
                 f"{plan.embedded_texts:,} texts, about {plan.embedded_tokens:,} tokens",
             )
         )
+    if plan.vectors_kept:
+        lines.append(line("vectors", f"{plan.vectors_kept:,} kept as they are"))
     if plan.to_write:
-        lines.append(_line("time", f"about {max(1, round(plan.seconds)):,} s"))
-    lines += [_line("note", fact) for fact in plan.facts]
+        lines.append(line("time", f"about {max(1, round(plan.seconds)):,} s"))
+    lines += [line("note", fact) for fact in [*plan.facts, *plan.vector_facts]]
     return lines + _blocker_lines(plan.blockers)
 
 
@@ -210,16 +226,22 @@ def migrate_lines(report: MigrateReport, target: str) -> list[str]:
     plan, copy = report.plan, report.copy
     if copy is None:
         return plan_lines(plan)
-    lines = [_line("plan", _plan_in_short(plan))]
+    lines = [line("plan", _plan_in_short(plan))]
     lines += _skipped_lines(plan.inventory)
-    lines += [_line("note", note) for note in plan.inventory.notes]
-    lines.append(_line("copied", _copied(copy)))
+    lines += [line("note", note) for note in plan.inventory.notes]
+    lines += [line("note", fact) for fact in plan.vector_facts]
+    if copy.decisions or not copy.threads:
+        lines.append(line("copied", _copied(copy)))
+    elif copy.rejects:
+        lines += _reject_lines(copy.rejects)
+    if copy.threads:
+        lines += _threads_copied_lines(copy.threads)
     if copy.rejects_file:
-        lines.append(_line("rejects", f"listed in {copy.rejects_file}"))
+        lines.append(line("rejects", f"listed in {copy.rejects_file}"))
     if report.verify:
         lines += verify_lines(report.verify)
     if copy.run:
-        lines.append(_line("undo", f"holdover rollback {target} {copy.run[:SHOWN]}"))
+        lines.append(line("undo", f"holdover rollback {target} {copy.run[:SHOWN]}"))
     return lines
 
 
@@ -229,7 +251,13 @@ def _plan_in_short(plan: Plan) -> str:
     items = sum(group.items for group in groups)
     if not items:
         return "nothing found"
-    text = f"{_count(sessions, 'session')}, {_count(items, 'entity', 'entities')}"
+    by_kind: Counter[str] = Counter()
+    for group in groups:
+        by_kind[group.kind] += group.items
+    text = _count(sessions, "session")
+    for kind, number in by_kind.items():
+        if number:
+            text += f", {_of_kind(number, kind)}"
     for decision, number in plan.decisions.items():
         if number and decision != Decision.COPY:
             text += f"; {number:,} {decision}"
@@ -243,6 +271,9 @@ def _copied(copy: CopyReport) -> str:
             text += f"   {decision} {number:,}"
     if copy.expired:
         text += f"   expired meanwhile {copy.expired:,}"
+    if copy.skipped:
+        reasons = ", ".join(f"{n:,} {reason}" for reason, n in copy.skipped.items())
+        text += f"   left out {sum(copy.skipped.values()):,} ({reasons})"
     rejected = sum(copy.rejects.values())
     reasons = ", ".join(f"{n:,} {reason}" for reason, n in copy.rejects.items())
     return text + f"   rejected {rejected:,}" + (f" ({reasons})" if reasons else "")
@@ -255,18 +286,56 @@ def verify_lines(report: VerifyReport) -> list[str]:
         number = getattr(report, name)
         if number:
             text += f", {number:,} {_VERIFY_WORDS[name]}"
-    lines = [_line("verified", text)]
+    lines = [line("verified", text)] if report.compared or not report.threads else []
+    if report.threads:
+        lines += _threads_verified_lines(report.threads)
     for name, locators in report.examples.items():
-        lines.append(_line(name, "for example"))
-        lines += _more(locators, getattr(report, name))
+        lines.append(line(name, "for example"))
+        lines += more(locators, getattr(report, name))
     for one in report.contents:
-        lines.append(_line("content", one["locator"]))
+        lines.append(line("content", one["locator"]))
         for end in ("source", "target"):
             text = orjson.dumps(one[end], default=str).decode()
             lines.append(" " * _LABEL + f"  {end}: {printable(text)}")
     if report.rejected:
         lines += _reject_lines(report.rejected)
     return lines
+
+
+def _thread_plan_lines(plan: ThreadsPlan) -> list[str]:
+    return [
+        line(
+            "threads",
+            f"{number:,} {'to write' if decision == Decision.COPY else decision}",
+        )
+        for decision, number in plan.decisions.items()
+        if number or decision == Decision.COPY
+    ]
+
+
+def _threads_copied_lines(copied: ThreadsCopied) -> list[str]:
+    text = f"{copied.written:,} written, {_count(copied.messages, 'message')}"
+    for decision, number in copied.decisions.items():
+        if decision != Decision.COPY:
+            text += f"   {decision} {number:,}"
+    lines = [line("threads", text)]
+    if copied.changes:
+        parts = ", ".join(f"{name} {n:,}" for name, n in copied.changes.items())
+        lines.append(line("repaired", parts))
+    return lines
+
+
+def _threads_verified_lines(report: ThreadsVerified) -> list[str]:
+    total = report.equal + report.changed + report.missing + report.different
+    text = f"{report.equal:,} of {_count(total, 'thread')} equal"
+    for name in ("changed", "missing", "different", "extra"):
+        if number := getattr(report, name):
+            text += f", {number:,} {_VERIFY_WORDS[name]}"
+    lines = [line("verified", text)]
+    for name, locators in report.examples.items():
+        lines.append(line(name, "for example"))
+        lines += more(locators, getattr(report, name))
+    return lines + _reject_lines(report.rejected)
 
 
 _VERIFY_WORDS = {
@@ -281,19 +350,17 @@ _VERIFY_WORDS = {
 def status_lines(runs: list[RunStatus], target: str) -> list[str]:
     """What `status` prints."""
     if not runs:
-        return [_line("runs", f"none recorded in {target}")]
+        return [line("runs", f"none recorded in {target}")]
     lines = []
     for run in runs:
         lines += [
-            _line("run", f"{run.shown}  {run.state}"),
-            _line("source", run.source),
-            _line(
-                "done", f"{run.done:,} of {run.planned:,}   rejected {run.rejects:,}"
-            ),
-            _line("progress", run.last_progress or "none yet"),
+            line("run", f"{run.shown}  {run.state}"),
+            line("source", run.source),
+            line("done", f"{run.done:,} of {run.planned:,}   rejected {run.rejects:,}"),
+            line("progress", run.last_progress or "none yet"),
         ]
         if run.resume:
-            lines.append(_line("resume", run.resume))
+            lines.append(line("resume", run.resume))
         lines.append("")
     return lines[:-1]
 
@@ -301,31 +368,41 @@ def status_lines(runs: list[RunStatus], target: str) -> list[str]:
 def rollback_lines(report: RollbackReport) -> list[str]:
     """What `rollback` prints."""
     lines = [
-        _line(
+        line(
             "undone",
             f"{report.removed:,} removed, {report.restored:,} restored, "
             f"{report.left:,} changed since and left",
         )
     ]
-    return lines + _more(report.examples, report.left)
+    lines += more(report.examples, report.left)
+    if (threads := report.threads) and any(
+        (threads.removed, threads.restored, threads.left)
+    ):
+        text = (
+            f"{_count(threads.removed, 'thread')} removed, {threads.restored:,} "
+            f"restored, {threads.left:,} continued since and left"
+        )
+        lines.append(line("undone", text))
+        lines += more(threads.examples, threads.left)
+    return lines
 
 
 def probe_lines(report: ProbeReport) -> list[str]:
     """What `probe` prints."""
     lines = [
-        _line("ok" if one.holds else "FAILED", f"{one.name}  {one.detail}".rstrip())
+        line("ok" if one.holds else "FAILED", f"{one.name}  {one.detail}".rstrip())
         for one in report.properties
     ]
     verdict = "loses or mixes data" if report.failed else "keeps items exact and apart"
-    return [*lines, _line("store", f"{report.store} {verdict}")]
+    return [*lines, line("store", f"{report.store} {verdict}")]
 
 
 def sweep_lines(report: SweepReport) -> list[str]:
     """What `sweep` prints."""
-    lines = [_line("swept", f"{_count(report.removed, 'expired item')} removed")]
+    lines = [line("swept", f"{_count(report.removed, 'expired item')} removed")]
     if report.mended:
         lines.append(
-            _line("repaired", f"{report.mended:,} list entries that did not agree")
+            line("repaired", f"{report.mended:,} list entries that did not agree")
         )
     return lines
 
@@ -333,68 +410,17 @@ def sweep_lines(report: SweepReport) -> list[str]:
 def forget_lines(report: ForgetReport) -> list[str]:
     """What `forget` prints."""
     return [
-        _line(
+        line(
             "forgotten",
             f"{_count(report.items, 'item')}, {_count(report.revisions, 'revision')}",
         ),
-        *(_line("not here", place) for place in report.not_reached),
+        *(line("not here", place) for place in report.not_reached),
     ]
 
 
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<style>
-body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto;
-  padding: 0 1rem; color: #1b1f24; background: #fff; }}
-h1 {{ font-size: 1.3rem; }} h2 {{ font-size: 1.05rem; margin-top: 1.6rem; }}
-table {{ border-collapse: collapse; }}
-td, th {{ text-align: left; padding: .2rem 1.2rem .2rem 0; vertical-align: top; }}
-td.n {{ text-align: right; font-variant-numeric: tabular-nums; }}
-.good {{ color: #116329; }} .bad {{ color: #a40e26; }}
-pre {{ background: #f6f8fa; padding: .8rem; overflow-x: auto; }}
-</style></head><body>
-<h1>{title}</h1>
-<p class="{verdict_class}">{verdict}</p>
-{tables}
-<h2>As printed</h2>
-<pre>{text}</pre>
-</body></html>
-"""
-_VERDICTS = {
+#: By exit code: whether it is good, and a sentence.
+VERDICTS = {
     0: ("good", "Done and verified."),
     1: ("bad", "Done, with something rejected or different."),
     3: ("bad", "The plan has blockers; nothing was written."),
 }
-
-
-def as_html(report: MigrateReport, target: str) -> str:
-    """A page about one migration that needs nothing but itself."""
-    verdict_class, verdict = _VERDICTS[report.exit_code]
-    plan = report.plan
-    if report.copy is None and not plan.blockers:
-        verdict = "A plan; nothing was written."
-    tables = [_table("Plan", {**plan.decisions, **plan.rejects})]
-    if report.copy:
-        tables.append(
-            _table("Copied", {**report.copy.decisions, **report.copy.rejects})
-        )
-    if report.verify:
-        counts = {
-            word: getattr(report.verify, name) for name, word in _VERIFY_WORDS.items()
-        }
-        tables.append(_table("Verified", {"equal": report.verify.equal, **counts}))
-    return _PAGE.format(
-        title=html.escape(printable(f"Migration of {plan.source} to {plan.target}")),
-        verdict_class=verdict_class,
-        verdict=verdict,
-        tables="\n".join(tables),
-        text=html.escape("\n".join(migrate_lines(report, target))),
-    )
-
-
-def _table(title: str, rows: Mapping[str, int]) -> str:
-    cells = "".join(
-        f"<tr><th>{html.escape(name)}</th><td class=n>{number:,}</td></tr>"
-        for name, number in rows.items()
-    )
-    return f"<h2>{title}</h2><table>{cells}</table>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdover.compat import journal, records
 from holdover.compat.scope import (
@@ -16,10 +16,15 @@ from holdover.compat.scope import (
 )
 from holdover.compat.stores.backend import Pair
 from holdover.migrate.ends import opened_target
+from holdover.migrate.layouts.applying import is_note, take_back
 from holdover.migrate.ledger import Ledger
 from holdover.migrate.sources.base import SAMPLES
 from holdover.migrate.targets.base import StoredRow, Target, run_of
-from holdover.migrate.targets.resolving import AS_REVISION
+from holdover.migrate.targets.resolving import AS_REVISION, VECTORS
+from holdover.migrate.targets.stored_vectors import Vector, unpacked
+
+if TYPE_CHECKING:
+    from holdover.migrate.threads.moving import ThreadsTakenBack
 
 
 @dataclass
@@ -31,6 +36,7 @@ class RollbackReport:
         restored: Items that hold again what the run had replaced.
         left: Items that were changed since and stay.
         examples: Namespace and key of some that stay.
+        threads: What became of the threads of the run, where there are some.
     """
 
     target: str
@@ -39,6 +45,7 @@ class RollbackReport:
     restored: int = 0
     left: int = 0
     examples: list[str] = field(default_factory=list)
+    threads: ThreadsTakenBack | None = None
 
 
 def rollback(target: str, run_id: str | None = None) -> RollbackReport:
@@ -48,6 +55,8 @@ def rollback(target: str, run_id: str | None = None) -> RollbackReport:
         RunNotFound: The target records no such run.
         RunBusy: The run is being carried out.
     """
+    from holdover.migrate.threads import steps  # noqa: PLC0415 - loads messages
+
     with opened_target(target, writing=False) as looking:
         _find(Ledger(looking), run_id)  # so that a wrong name creates nothing
     with opened_target(target, writing=True) as opened:
@@ -61,6 +70,7 @@ def rollback(target: str, run_id: str | None = None) -> RollbackReport:
             for rows in opened.rows_of_run(run.id):
                 for row in rows:
                     _undo(opened, row, run.id, report)
+            report.threads = steps.take_back(opened, run.id)
             ledger.remove(run)
         return report
 
@@ -75,6 +85,13 @@ def _find(ledger: Ledger, run_id: str | None) -> Any:
 
 
 def _undo(target: Target, row: StoredRow, run_id: str, report: RollbackReport) -> None:
+    if is_note(row):
+        name = take_back(target, row)
+        if name == "left":
+            _leave(report, (row.namespace[2:], row.key))
+        elif name:
+            setattr(report, name, getattr(report, name) + 1)
+        return
     if row.namespace[0] == INTERNAL_ROOT:
         _undo_entry(target, row, run_id, report)
         return
@@ -83,13 +100,14 @@ def _undo(target: Target, row: StoredRow, run_id: str, report: RollbackReport) -
         return
     into = journal.namespace(row.namespace[:-1], row.namespace[-1], row.key)
     entries = list(target.entries(into))
-    before, ttl = _replaced(entries, run_id)
+    before, ttl, vectors = _replaced(entries, run_id)
     ours = [
         target.put(into, key, None)
         for key, value in entries
         if _is_of_run(value, run_id)
     ]
-    if not target.swap(row.namespace, row.key, row.value, before, ttl, also=ours):
+    place = (row.namespace, row.key)
+    if not target.swap(*place, row.value, before, ttl, also=ours, vectors=vectors):
         _leave(report, (row.namespace, row.key))
         return
     if before is None:
@@ -140,8 +158,10 @@ def _overwritten(target: Target, entry: StoredRow, item: Pair, run_id: str) -> b
     return kept is not None and head is not None and run_of(head) != run_id
 
 
-def _replaced(entries: list[tuple[str, Any]], run_id: str) -> tuple[Any, float | None]:
-    """The value that stood there before the run, and its minutes left, if any."""
+def _replaced(
+    entries: list[tuple[str, Any]], run_id: str
+) -> tuple[Any, float | None, list[Vector] | None]:
+    """What stood there before the run, its minutes left, if any, and its vectors."""
     for _, entry in entries:
         if entry.get("kind") == journal.RAW and _is_of_run(entry, run_id):
             ends_at = entry["meta"].get("store_expires_at")
@@ -151,8 +171,9 @@ def _replaced(entries: list[tuple[str, Any]], run_id: str) -> tuple[Any, float |
                     datetime.fromisoformat(ends_at) - records.now()
                 ).total_seconds()
                 left = max(0.0, seconds / 60)
-            return entry["content"]["value"], left
-    return None, None
+            vectors = unpacked(entry["meta"].get(VECTORS))
+            return entry["content"]["value"], left, vectors
+    return None, None, None
 
 
 def _is_of_run(entry: Mapping[str, Any], run_id: str) -> bool:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-from langgraph.store.base import PutOp
+from typing import TYPE_CHECKING, Any
 
 from holdover.compat import records
-from holdover.compat.reading import LABELS
 from holdover.compat.stores.address import (
     redact_url,
 )
 from holdover.compat.stores.probing import probe as probe_store
-from holdover.migrate.building import RowBuilder
 from holdover.migrate.collecting import rare_collections
 from holdover.migrate.conflicts import Decision
+from holdover.migrate.copying import Copier
 from holdover.migrate.ends import (
     find_run,
     opened_source,
@@ -33,12 +30,13 @@ from holdover.migrate.plan import Plan, make_plan
 from holdover.migrate.progress import Progress as Reporter
 from holdover.migrate.progress import Silent
 from holdover.migrate.rejects import RejectsFile
-from holdover.migrate.sources.base import Batch, Partition, Source
-from holdover.migrate.targets import Applied, Note, Row, Target
+from holdover.migrate.sources.base import Partition, Source
+from holdover.migrate.tallies import Tally
+from holdover.migrate.targets import Applied, Target
 from holdover.migrate.verify import VerifyReport, compare_reported
 
-_ATTEMPTS = 6
-_PAUSE = 0.05
+if TYPE_CHECKING:
+    from holdover.migrate.threads.moving import ThreadsCopied
 
 
 @dataclass
@@ -49,10 +47,12 @@ class CopyReport:
     resumed: bool = False
     decisions: dict[str, int] = field(default_factory=dict)
     rejects: dict[str, int] = field(default_factory=dict)
+    skipped: dict[str, int] = field(default_factory=dict)
     expired: int = 0
     written: int = 0
     seconds: float = 0.0
     rejects_file: str | None = None
+    threads: ThreadsCopied | None = None
 
 
 @dataclass
@@ -71,6 +71,8 @@ class MigrateReport:
         if self.copy is None or self.verify is None:
             return 0
         rejected = self.copy.rejects or self.verify.rejected
+        if self.verify.threads:
+            rejected = rejected or self.verify.threads.rejected
         return int(bool(rejected) or not self.verify.clean)
 
 
@@ -83,6 +85,8 @@ def migrate(
     command: str | None = None,
     reporter: Reporter | None = None,
     confirm: Callable[[Plan], bool] | None = None,
+    check: bool = True,
+    tally: Tally | None = None,
 ) -> MigrateReport:
     """Move the records of a source into a target.
 
@@ -94,6 +98,8 @@ def migrate(
         command: What the ledger records as the way to resume.
         reporter: Told of the progress.
         confirm: Asked, with the plan, before anything is written.
+        check: Verify what was copied; `sync` does so after its last pass.
+        tally: Given the counts of each session.
 
     Raises:
         UsageError: The arguments do not fit, or the run is being carried out.
@@ -104,6 +110,10 @@ def migrate(
     prepared = options.prepared()
     reporter = reporter or Silent()
     refuse_same_file(source, target)
+    if options.scheduler:
+        from holdover.migrate.cluster import check_reachable  # noqa: PLC0415 - rare
+
+        check_reachable(source, target, options.scheduler)
     with rare_collections(), opened_source(source, prepared) as reading:
         identity = source_identity(source)
         with opened_target(target, writing=False) as looking:
@@ -121,13 +131,15 @@ def migrate(
             # Nothing to move: no run, and no target if there was none.
             with opened_target(target, writing=False) as looking:
                 report = compare_reported(
-                    reading, looking, prepared, None, reporter, plan.inventory
+                    reading, looking, prepared, None, reporter, plan.inventory, tally
                 )
             return MigrateReport(plan, CopyReport(None), report)
         if run is not None and run.state in ("copied", "done") and not plan.to_write:
-            return _verified_again(reading, target, prepared, run, reporter, plan)
-        with opened_target(target, writing=True, index=_index(options)) as writing:
-            _check_suitable(writing)
+            return _verified_again(
+                reading, target, prepared, run, reporter, plan, tally
+            )
+        with opened_target(target, writing=True, index=index_of(options)) as writing:
+            check_suitable(writing)
             writing.prepare()
             ledger = Ledger(writing)
             if run is None:
@@ -138,18 +150,20 @@ def migrate(
                 # Another copy of the command may have got further since we looked.
                 run = find_run(ledger, identity, prepared) or run
                 copying = _Copy(reading, writing, prepared, run, reporter, plan)
-                copied = copying.carry_out()
+                copied = copying.carry_out(source, target)
+                if not check:
+                    return MigrateReport(plan, copied)
                 report = compare_reported(
-                    reading, writing, prepared, run, reporter, plan.inventory
+                    reading, writing, prepared, run, reporter, plan.inventory, tally
                 )
                 if report.clean:
-                    _note_verified(ledger, run)
+                    note_verified(ledger, run)
             return MigrateReport(plan, copied, report)
 
 
 def set_up(target: str, options: Options | None = None) -> None:
     """Create the target's tables, and nothing else."""
-    index = _index(options or Options())
+    index = index_of(options or Options())
     with opened_target(target, writing=True, index=index) as made:
         made.prepare()
 
@@ -161,39 +175,49 @@ def _verified_again(
     run: Run,
     reporter: Reporter,
     plan: Plan,
+    tally: Tally | None,
 ) -> MigrateReport:
     """A finished run, called again: it is compared, and nothing is written."""
     unverified = run.state == "copied"
     with opened_target(target, writing=unverified) as finished:
         copied = CopyReport(run.id, resumed=True, rejects=dict(plan.rejects))
         report = compare_reported(
-            source, finished, prepared, run, reporter, plan.inventory
+            source, finished, prepared, run, reporter, plan.inventory, tally
         )
         if unverified and report.clean:
             ledger = Ledger(finished)
             with ledger.leased(run):
-                _note_verified(ledger, run)
+                note_verified(ledger, run)
         return MigrateReport(plan, copied, report)
 
 
-def _note_verified(ledger: Ledger, run: Run) -> None:
+def note_verified(ledger: Ledger, run: Run) -> None:
+    """Record that a run was verified, and give its lease back."""
     run.state = "done"
     run.verified_at = records.timestamp(records.now())
     ledger.finish(run)
 
 
-def _check_suitable(target: Target) -> None:
+def check_suitable(target: Target) -> None:
     """A store we do not know is asked first whether it keeps items apart."""
     if not target.bulk:
         probe_store(target.store, unsafe=False).require()
 
 
-def _index(options: Options) -> dict[str, Any] | None:
+def index_of(options: Options) -> dict[str, Any] | None:
+    """What the options say of the target's index.
+
+    Raises:
+        UsageError: A model without its dimensions.
+    """
     if options.index is None:
         return None
     if options.dims is None:
         raise UsageError("--index needs --dims.", hint="Give the model's dimensions.")
-    return {"embed": options.index, "dims": options.dims, "fields": ["$"]}
+    from holdover.migrate.targets.models import NamedModel  # noqa: PLC0415 - slow
+
+    model = NamedModel(options.index, options.dims)
+    return {"embed": model, "dims": options.dims, "fields": ["$"]}
 
 
 class _Copy:
@@ -209,21 +233,20 @@ class _Copy:
         plan: Plan,
     ) -> None:
         self._source, self._target, self._run = source, target, run
+        self._prepared, self._options = prepared, prepared.options
         self._ledger = Ledger(target)
-        self._options = prepared.options
-        self._mapper = prepared.mapper
-        keep_ttl = self._options.ttl == "keep"
-        self._builder = RowBuilder(prepared.mapper, run.id, keep_ttl=keep_ttl)
         self._reporter, self._plan = reporter, plan
-        self._labelled: set[str] = set()
         path = self._options.rejects_file or f"holdover-{run.shown}.rejects.jsonl"
         self._rejects = RejectsFile(path)
         self._rejected_before = 0
-        rate = self._options.rate
-        self._batch = max(1, min(self._options.batch, int(rate) if rate else 10**9))
 
-    def carry_out(self) -> CopyReport:
-        """Copy what is not there; record how far that is with every batch."""
+    def carry_out(self, source: str, target: str) -> CopyReport:
+        """Copy what is not there; record how far that is with every batch.
+
+        Args:
+            source: The address as it was given, for other processes.
+            target: The address as it was given.
+        """
         run, ledger = self._run, self._ledger
         began = time.monotonic()
         known = ledger.progress(run)
@@ -234,9 +257,7 @@ class _Copy:
         going_on = {
             part.id: known[part.id]
             for part in parts
-            if run.state == "copying"
-            and part.id in known
-            and (known[part.id].done or known[part.id].cursor is not None)
+            if run.state == "copying" and part.id in known and known[part.id].goes_on
         }
         self._rejects.fresh = not going_on
         self._rejected_before = sum(one.rejects for one in going_on.values())
@@ -244,13 +265,18 @@ class _Copy:
             run.state = "copying"
             run.planned = max(run.planned, self._plan.to_write)
             ledger.begin(run, known.keys() - going_on.keys())
+            ledger.take_rejects(run, self._rejects.add)
             self._check_rejects()
             self._reporter.begin("copying", self._plan.items)
-            passes = [
-                self._partition(part, going_on.get(part.id) or Progress(part.id))
-                for part in parts
-            ]
+            begun = [going_on.get(part.id) or Progress(part.id) for part in parts]
+            passes = []
+            if "items" in self._options.into:
+                passes = self._copied(parts, begun, source, target)
+            threads = self._threads(passes) if "threads" in self._options.into else None
             report = self._report(passes, resumed=resumed)
+            report.threads = threads
+            for reason, number in (threads.rejects if threads else {}).items():
+                report.rejects[reason] = report.rejects.get(reason, 0) + number
             report.seconds = time.monotonic() - began
             self._target.finish(report.written)
             run.state = "copied"
@@ -262,75 +288,56 @@ class _Copy:
             self._rejects.close()
         return report
 
-    def _partition(self, part: Partition, progress: Progress) -> Progress:
-        if progress.done:
-            return progress
-        started = time.monotonic()
-        moved = 0
-        for batch in self._source.read(part, progress.cursor, size=self._batch):
-            progress = self._apply(batch, progress)
-            moved += len(batch.items)
-            self._reporter.advance(len(batch.items))
-            self._check_rejects()
-            if self._options.rate:
-                ahead = moved / self._options.rate - (time.monotonic() - started)
-                time.sleep(max(0.0, ahead))
-        progress = Progress(part.id, progress.cursor, done=True, counts=progress.counts)
-        self._target.write([self._ledger.progress_put(self._run, progress)])
-        return progress
+    def _copied(
+        self,
+        parts: Sequence[Partition],
+        begun: Sequence[Progress],
+        source: str,
+        target: str,
+    ) -> list[Progress]:
+        """Copy here, or have it done by as many others as that is worth."""
+        todo = [part for part, one in zip(parts, begun, strict=True) if not one.done]
+        crew = min(self._options.workers, len(todo))
+        if todo and (crew > 1 or self._options.scheduler):
+            from holdover.migrate.crews import copy_by_others  # noqa: PLC0415 - rare
 
-    def _apply(self, batch: Batch, progress: Progress) -> Progress:
-        rows, refused = self._builder.rows(batch.items)
-        labels = self._label_puts()
-        following = progress
-        # Before the progress that passes over them: a kill in between may list them
-        # twice, but never drops them.
-        self._rejects.add([*batch.rejects, *refused])
-
-        def note(applied: Applied) -> list[PutOp]:
-            nonlocal following
-            counts: Counter[str] = Counter(progress.counts)
-            counts.update({str(d): n for d, n in applied.decisions.items()})
-            rejects = [*batch.rejects, *refused]
-            counts.update(f"reject:{reject.reason}" for reject in rejects)
-            counts["expired"] += batch.expired
-            following = Progress(progress.partition, batch.cursor, counts=counts)
-            return [
-                self._ledger.progress_put(self._run, following),
-                *self._ledger.heartbeat(self._run),
-                *labels,
-            ]
-
-        applied = self._applied(rows, note)
-        self._rejects.add(applied.rejects)
-        return following
-
-    def _applied(self, rows: list[Row], note: Note) -> Applied:
-        """Apply a batch, again where other writers were in the way."""
-        for attempt in range(_ATTEMPTS):
-            try:
-                return self._target.apply(rows, self._options.on_conflict, note)
-            except Exception as error:
-                if not self._target.backend.transient(error):
-                    raise
-                time.sleep(_PAUSE * 2**attempt)
-        return self._target.apply(rows, self._options.on_conflict, note)
-
-    def _label_puts(self) -> list[PutOp]:
-        """Keep the whole of labels that had to be shortened."""
-        new = {
-            encoded: raw
-            for encoded, raw in self._mapper.cut_labels.items()
-            if encoded not in self._labelled
-        }
-        self._labelled |= new.keys()
-        meta = {"recorded_at": records.timestamp(records.now()), "source": {}}
-        return [
-            self._target.put(
-                LABELS, encoded, records.build("label", {"label": raw}, meta)
+            done = copy_by_others(
+                (source, target),
+                self._prepared,
+                self._run,
+                self._target,
+                todo,
+                rejected=self._rejects.add,
+                moved=self._note_moved,
             )
-            for encoded, raw in new.items()
-        ]
+            return [done.get(one.partition, one) for one in begun]
+        copier = Copier(
+            self._source,
+            self._target,
+            self._prepared,
+            self._run,
+            rejected=self._rejects.add,
+            moved=self._note_moved,
+        )
+        return [copier.copy(part, one) for part, one in zip(parts, begun, strict=True)]
+
+    def _threads(self, passes: list[Progress]) -> ThreadsCopied:
+        from holdover.migrate.threads import steps  # noqa: PLC0415 - rare
+
+        done, counts = steps.copy(
+            self._source,
+            self._target,
+            self._prepared,
+            self._run,
+            rejected=self._rejects.add,
+            moved=self._note_moved,
+        )
+        passes.append(Progress(steps.PARTITION, done=True, counts=counts))
+        return done
+
+    def _note_moved(self, number: int) -> None:
+        self._reporter.advance(number)
+        self._check_rejects()
 
     def _check_rejects(self) -> None:
         limit = self._options.max_rejects
@@ -346,11 +353,7 @@ class _Copy:
         total: Counter[str] = Counter()
         for progress in passes:
             total.update(progress.counts)
-        rejects = {
-            name.removeprefix("reject:"): number
-            for name, number in total.items()
-            if name.startswith("reject:")
-        }
+        rejects = _named(total, "reject:")
         if conflicts := total.pop(str(Decision.CONFLICT), 0):
             rejects["conflict"] = conflicts
         known = {str(decision) for decision in Decision}
@@ -361,9 +364,18 @@ class _Copy:
             resumed=resumed,
             decisions=decisions,
             rejects=rejects,
+            skipped=_named(total, "skip:"),
             expired=total["expired"],
             written=Applied(
                 Counter({Decision(d): n for d, n in decisions.items()})
             ).written,
             rejects_file=str(self._rejects.path) if made else None,
         )
+
+
+def _named(counts: Counter[str], prefix: str) -> dict[str, int]:
+    return {
+        name.removeprefix(prefix): number
+        for name, number in counts.items()
+        if name.startswith(prefix)
+    }

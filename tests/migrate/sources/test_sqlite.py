@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from holdover.compat.rollout import in_share
 from holdover.migrate.sources import batching, sqlite
 from holdover.migrate.sources.base import SAMPLES, Partition
-from holdover.migrate.sources.naming import in_sample
 from holdover.migrate.sources.sqlite import SqliteSource
 
 OWN_DDL = (
@@ -173,14 +173,14 @@ class TestSelection:
     def test_a_sample_takes_whole_sessions(self, make_db, source, read_all):
         path = make_db(many(200))
         items, _, _ = read_all(source(path, sample=0.2))
-        chosen = [f"s{t:04}" for t in range(200) if in_sample(f"s{t:04}", 0.2)]
+        chosen = [f"s{t:04}" for t in range(200) if in_share(f"s{t:04}", 0.2)]
         assert pairs(items) == [(s, f"k{r}") for s in chosen for r in range(2)]
         assert 20 < len(chosen) < 60
 
     def test_other_kinds(self, make_db, source):
         opened = source(make_db(many(2)), kinds=frozenset({"messages"}))
         assert opened.inventory().groups == []
-        assert [i for b in opened.read(WHOLE) for i in b.items] == []
+        assert opened.partitions() == []
 
 
 class TestKeysAndFetch:
@@ -201,13 +201,13 @@ class TestKeysAndFetch:
             connection.execute("DROP TABLE memory_store_s0002")
             connection.execute("UPDATE memory_store_s0000 SET value = 'new'")
         connection.close()
-        found = opened.fetch(names)
+        found = opened.fetch(opened.partitions()[0], names)
         assert found.rejects == []
         assert {(i.session, i.key): i.content["summary"] for i in found.items} == {
             **{("s0000", f"k{r}"): "new" for r in range(250)},
             ("s0001", "k7"): "v1-7",
         }
-        assert opened.fetch([]).items == []
+        assert opened.fetch(opened.partitions()[0], []).items == []
 
     def test_what_cannot_be_read_has_no_name(self, make_db, source, read_all):
         path = make_db(
@@ -299,7 +299,7 @@ class TestTables:
         }
         assert opened.inventory().groups[0].sessions == len(names)
         names_read = [i for batch in opened.keys(WHOLE) for i in batch]
-        assert len(opened.fetch(names_read).items) == len(names)
+        assert len(opened.fetch(opened.partitions()[0], names_read).items) == len(names)
 
     def test_the_library_s_text_is_recognised_exactly(self, make_db, source):
         names = ["unquoted", "strict", "rowid", "was"]

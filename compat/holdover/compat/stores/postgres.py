@@ -123,12 +123,19 @@ def ensure_schema(store: PostgresStore, url: str) -> None:
     Concurrent first set-ups fail or deadlock, and a killed one may leave an
     invalid index, which is dropped here so that it is built again.
     """
+    with setting_up(url) as conn, conn.cursor(row_factory=tuple_row) as cur:
+        if not _complete(cur, store):
+            _drop_invalid_indexes(cur)
+            PostgresStore(conn, index=store.index_config).setup()
+
+
+@contextmanager
+def setting_up(url: str) -> Iterator[psycopg.Connection[Any]]:
+    """A connection of its own, while no other process of ours sets anything up."""
     with connect(url) as conn, conn.cursor(row_factory=tuple_row) as cur:
         _lock(cur)
         try:
-            if not _complete(cur, store):
-                _drop_invalid_indexes(cur)
-                PostgresStore(conn, index=store.index_config).setup()
+            yield conn
         except psycopg.Error as error:
             raise unavailable(url, error) from error
         finally:

@@ -5,17 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol
 
+from holdover.compat.records import KINDS
+
 Ambiguous = Literal["fail", "first", "last", "reject"]
+Roles = Literal["refuse", "alternate"]
+
+#: The labels of what can be moved: the last label of a record's namespace.
+ALL_KINDS = frozenset(kind.label for kind in KINDS.values())
 
 
 class SourceItem(NamedTuple):
     """One record as a source holds it, before it has a place in a target.
 
-    `key` is the raw name (an entity's name); `content` is what a record of that
-    kind holds (`{"name": …, "summary": …}` for an entity) and is empty where only
-    keys were read. `ttl_ms` is the lifetime left in milliseconds, `None` for ever.
+    `key` is the raw name (an entity's name, else ""); `content` is what a record of
+    that kind holds (`{"name": …, "summary": …}` for an entity) and is empty where only
+    keys were read. `position` is a message's place in its session: a row's id, or an
+    index from the oldest. `ttl_ms` is the lifetime left in milliseconds, `None` for
+    ever.
     """
 
     kind: str
@@ -39,20 +48,32 @@ class Reject(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """A slice of a partition; `cursor` (JSON) resumes after it, `expired` are gone."""
+    """A slice of a partition; `cursor` (JSON) resumes after it, `expired` are gone.
+
+    `skipped` counts, by a reason code, what is knowingly not moved: with the items,
+    the rejects and the expired it is all that the slice holds.
+    """
 
     items: list[SourceItem]
     rejects: list[Reject]
     cursor: Any
     expired: int = 0
+    skipped: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class Partition:
-    """A part of a source that can be copied alone; `id` is the same in every run."""
+    """A part of a source that can be copied alone; `id` is the same in every run.
+
+    Attributes:
+        aligned: Its positions are places in lists that may have lost their old ends.
+            Each session is then read whole from its oldest message, its items
+            adjacent, also on resume; `keys` yields complete items.
+    """
 
     id: str
     spec: Mapping[str, Any] = field(default_factory=dict)
+    aligned: bool = False
 
 
 class Skipped(NamedTuple):
@@ -104,6 +125,8 @@ class Group:
     bytes: int = 0
     #: Lifetimes left: how many items live for ever, under an hour, a day, …
     lifetimes: dict[str, int] = field(default_factory=dict)
+    #: Vectors that are there: how many items have one, by its dimensions.
+    vectors: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -135,16 +158,29 @@ SAMPLES = 20
 class ReadOptions:
     """How names of a source are read: see `holdover migrate --help`."""
 
-    roots: tuple[str, ...] = ("memory_store",)
+    #: None named: each layout has a default of its own.
+    roots: tuple[str, ...] = ()
     sessions: frozenset[str] = frozenset()
     session_pattern: str | None = None
-    kinds: frozenset[str] = frozenset({"entities"})
+    kinds: frozenset[str] = ALL_KINDS
     ambiguous: Ambiguous = "fail"
     skip: frozenset[str] = frozenset()
     #: Only the sessions named by `sessions`, `session_pattern` or the session map.
     only_named: bool = False
     #: Whole sessions, by hash; 1.0 is everything.
     sample: float = 1.0
+    #: Whether messages that lost their type are read as human and AI, in turn.
+    roles: Roles = "refuse"
+    #: Columns or attributes of a custom layout: pairs of our name and theirs.
+    fields: tuple[tuple[str, str], ...] = ()
+
+    def roots_or(self, *default: str) -> tuple[str, ...]:
+        """The roots that were named, or a layout's own."""
+        return self.roots or default
+
+    def field(self, name: str, default: str) -> str:
+        """What a custom layout calls one of our fields."""
+        return dict(self.fields).get(name, default)
 
 
 class Source(Protocol):
@@ -175,10 +211,13 @@ class Source(Protocol):
     def keys(
         self, partition: Partition, *, size: int = 10_000
     ) -> Iterator[list[SourceItem]]:
-        """Read names only: items with empty content."""
+        """Read names only: items with empty content.
+
+        Where names cost as much as values, whole items.
+        """
         ...
 
-    def fetch(self, items: Sequence[SourceItem]) -> Batch:
+    def fetch(self, partition: Partition, items: Sequence[SourceItem]) -> Batch:
         """Read the values of items that `keys` returned; vanished ones are left out."""
         ...
 

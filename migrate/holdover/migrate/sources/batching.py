@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -29,11 +30,13 @@ class Rows:
     rejects: list[Reject] = field(default_factory=list)
     expired: int = 0
     size: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
 
     @property
     def count(self) -> int:
         """How many records that is."""
-        return len(self.items) + len(self.rejects) + self.expired
+        known = len(self.items) + len(self.rejects) + self.expired
+        return known + self.skipped.total()
 
     @property
     def full(self) -> bool:
@@ -42,7 +45,7 @@ class Rows:
 
     def batch(self, cursor: Any = None) -> Batch:
         """Hand on what was read."""
-        return Batch(self.items, self.rejects, cursor, self.expired)
+        return Batch(self.items, self.rejects, cursor, self.expired, self.skipped)
 
 
 class Pace:

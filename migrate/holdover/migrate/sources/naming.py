@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdover.compat.rollout import in_share
 from holdover.migrate.errors import UsageError
 from holdover.migrate.sources.base import AmbiguousKey
 
 if TYPE_CHECKING:
     from holdover.migrate.sources.base import ReadOptions
 
+#: Where the entity stores kept theirs unless they were told otherwise.
+ENTITY_ROOTS = ("memory_store",)
 _ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _SAMPLED = 4096  # sessions whose sampling is remembered
 
@@ -48,18 +50,13 @@ def fold(name: str) -> str:
     return name.lower() if name.isascii() else name.translate(_ASCII_LOWER)
 
 
-def in_sample(session: str, fraction: float) -> bool:
-    """Tell whether a session belongs to a sample: the same answer in every run."""
-    digest = sha256(session.encode("utf-8", "surrogatepass")).digest()
-    return int.from_bytes(digest[:8]) / 2**64 < fraction
-
-
 class Names:
     """The naming rules of one `ReadOptions`, prepared for many names."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._ambiguous = options.ambiguous
-        self._roots = sorted(set(options.roots), key=len, reverse=True)
+        roots = set(options.roots_or(*ENTITY_ROOTS))
+        self._roots = sorted(roots, key=len, reverse=True)
         self._prefixes = [(root, f"{root}:") for root in self._roots]
         self._sessions = options.sessions
         self._longest = max(map(len, options.sessions), default=-1)
@@ -70,7 +67,7 @@ class Names:
         self._only_named = options.only_named
         self._fraction = options.sample
         self.selects_all = not options.only_named and options.sample >= 1
-        self._sampled = lru_cache(_SAMPLED)(in_sample)
+        self._sampled = lru_cache(_SAMPLED)(in_share)
 
     def split(self, key: str) -> Split | AmbiguousKey | Foreign:
         """Split a Redis key; `--ambiguous first|last` has settled what it settles."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdover.compat.stores.address import sqlite_path
-from holdover.migrate.sources.base import SAMPLES, Group, Inventory, Partition
+from holdover.migrate.sources.base import Group, Inventory, Partition
 from holdover.migrate.sources.batching import Rows
 from holdover.migrate.sources.sqlite_file import (
     SqliteFile,
@@ -51,17 +51,24 @@ class SqliteSource:
         address: A path or `sqlite:///path`.
         options: How its names are read.
         timeout: How long to wait for a lock, in seconds.
+        file: The file, where others read it, too.
     """
 
     label = "SQLite file"
+    lists_objects = True
 
     def __init__(
-        self, address: str, options: ReadOptions, *, timeout: float = 30.0
+        self,
+        address: str,
+        options: ReadOptions,
+        *,
+        timeout: float = 30.0,
+        file: SqliteFile | None = None,
     ) -> None:
         path = Path(sqlite_path(address))
         self.address = address
         self._options = options
-        self._file = SqliteFile(path, timeout=timeout)
+        self._file = file or SqliteFile(path, timeout=timeout)
         self._prefix = f"sqlite:{path.name}#"
         self._tables: Tables | None = None
         self._reader: RowReader | None = None
@@ -85,7 +92,7 @@ class SqliteSource:
             for reason, count in rejects.items():
                 inventory.rejects[reason] = inventory.rejects.get(reason, 0) + count
         inventory.groups = sorted(groups.values(), key=lambda group: group.root)
-        inventory.skipped = tables.skipped[:SAMPLES]
+        inventory.skipped = list(tables.skipped)
         inventory.skipped_count = len(tables.skipped)
         inventory.blockers = tables.blockers()
         inventory.notes = self._notes(tables)
@@ -125,7 +132,11 @@ class SqliteSource:
         for batch in self._batches(partition, None, size, names_only=True):
             yield batch.items
 
-    def fetch(self, items: Sequence[SourceItem]) -> Batch:
+    def fetch(
+        self,
+        partition: Partition,  # noqa: ARG002 - an item tells its table
+        items: Sequence[SourceItem],
+    ) -> Batch:
         """Read the rows of these items again."""
         by_table: dict[str, list[SourceItem]] = {}
         for item in items:
@@ -263,19 +274,7 @@ class SqliteSource:
                     yield table, count - sum(rejects.values()), size or 0, rejects
 
     def _notes(self, tables: Tables) -> list[str]:
-        notes = []
-        if self._file.empty:
-            notes.append("0 bytes: an empty database; nothing found.")
-        if self._file.wal_missing:
-            notes.append(
-                "The file uses write-ahead logging and has no -wal file beside it: if"
-                " it was copied while in use, a -wal file may have been left behind"
-                " with the latest changes."
-            )
-        if self._file.copied:
-            notes.append(
-                "Read from a temporary copy, so that nothing beside it changes."
-            )
+        notes = self._file.notes()
         if tables.unselected:
             notes.append(
                 f"{tables.unselected:,} entity tables are outside the named sessions"

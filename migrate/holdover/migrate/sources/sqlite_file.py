@@ -116,6 +116,23 @@ class SqliteFile:
             self._connection = self._open()
         return self._connection
 
+    def notes(self) -> list[str]:
+        """What a reader of any result has to know of how the file was opened."""
+        notes = []
+        if self.empty:
+            notes.append("0 bytes: an empty database; nothing found.")
+        if self.wal_missing:
+            notes.append(
+                "The file uses write-ahead logging and has no -wal file beside it: if"
+                " it was copied while in use, a -wal file may have been left behind"
+                " with the latest changes."
+            )
+        if self.copied:
+            notes.append(
+                "Read from a temporary copy, so that nothing beside it changes."
+            )
+        return notes
+
     def close(self) -> None:
         """Close the file and remove its copy."""
         if self._connection is not None:

@@ -71,6 +71,7 @@ class _Empty(Target):
     """What a target that does not exist yet holds, and the space it would have."""
 
     missing = True
+    keeps_vectors = True
 
     def __init__(self, shown: str, label: str, folder: Path | None = None) -> None:
         super().__init__(InMemoryStore(), shown)
@@ -95,7 +96,7 @@ def _open_redis(
     return RedisTarget(open_redis(address, setup=writing), shown)
 
 
-def _connected_to_read(path: str) -> sqlite3.Connection:
+def connected_to_read(path: str) -> sqlite3.Connection:
     """Connect without a file being made.
 
     A file with a write-ahead log needs one beside it even to be read; where that
@@ -143,7 +144,7 @@ def _open_sqlite(
 
         return SqliteTarget(open_sqlite(path, index), shown, path)  # type: ignore[arg-type]
     try:
-        conn = sqlite.connect(path) if writing else _connected_to_read(path)
+        conn = sqlite.connect(path) if writing else connected_to_read(path)
         try:
             sqlite.check_columns(conn, path)
             if writing:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -28,6 +29,7 @@ from holdover.compat.stores.choosing import backend_for
 from holdover.migrate.conflicts import WRITES, Decision, OnConflict
 from holdover.migrate.sources.base import Reject
 from holdover.migrate.targets.resolving import Resolved, Resolver
+from holdover.migrate.targets.stored_vectors import Vector
 
 _PAGE = 2_000
 _NAMESPACES = 1_000
@@ -35,12 +37,16 @@ INDEX = {kind.label: list(kind.index) for kind in KINDS.values()}
 
 
 class Row(NamedTuple):
-    """A record on its way: where it goes, and its value; `ttl` in minutes."""
+    """A record on its way: where it goes, and its value; `ttl` in minutes.
+
+    `vector` is what the source had embedded its text to, where it kept that.
+    """
 
     namespace: Namespace
     key: str
     value: Mapping[str, Any]
     ttl: float | None = None
+    vector: Sequence[float] | None = None
 
     @property
     def locator(self) -> str:
@@ -85,6 +91,14 @@ class Target:
     missing = False
     #: Whether it is read and written by statements of our own.
     bulk = False
+    #: Its address as it was given, with a password if there was one: never shown.
+    given = ""
+    #: Whether vectors of the source can be written as they are.
+    keeps_vectors = False
+    #: Whether a second process that writes would only wait.
+    one_writer = False
+    #: Entered for every transaction, so that processes can take turns.
+    turn: Callable[[], AbstractContextManager[object]] = nullcontext
 
     def __init__(self, store: BaseStore, address: str) -> None:
         self.store = store
@@ -140,6 +154,14 @@ class Target:
         """Whether there may be any mark; marks are looked up only then."""
         return True
 
+    def vectors_of(self, pairs: Sequence[Pair]) -> dict[Pair, list[Vector]]:  # noqa: ARG002
+        """The vectors that items have, where they can be read."""
+        return {}
+
+    def vector_dims(self) -> int | None:
+        """The dimensions of the index that is there, where that can be known."""
+        return None
+
     def rows_of_run(self, run_id: str) -> Iterator[list[StoredRow]]:
         """Every item of the run, current and internal, and what it replaced."""
         for namespace in self.namespaces():
@@ -184,8 +206,12 @@ class Target:
         ttl: float | None = None,
         *,
         also: Sequence[PutOp] = (),
+        vectors: Sequence[Vector] | None = None,  # noqa: ARG002 - by those that keep them
     ) -> bool:
-        """Write, and `also` with it, only if the item still is what was seen."""
+        """Write, and `also` with it, only if the item still is what was seen.
+
+        With `vectors`, they replace those the item has.
+        """
         if self.read([(namespace, key)])[0] != seen:
             return False
         put = self.put(namespace, key, new, ttl)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,7 +14,7 @@ from langgraph.store.postgres import PostgresStore
 from psycopg.rows import tuple_row
 
 from holdover.compat.stores import postgres
-from holdover.compat.stores.backend import Namespace, Value
+from holdover.compat.stores.backend import Namespace, Pair, Value
 from holdover.migrate.conflicts import Decision, OnConflict
 from holdover.migrate.targets.base import (
     Applied,
@@ -27,7 +27,8 @@ from holdover.migrate.targets.base import (
     unique_batches,
 )
 from holdover.migrate.targets.resolving import Resolved, Resolver, decide_again
-from holdover.migrate.targets.vectors import Vector, embed
+from holdover.migrate.targets.stored_vectors import Vector
+from holdover.migrate.targets.vectors import embed
 
 _STAGE = """
 CREATE TEMP TABLE IF NOT EXISTS holdover_stage (
@@ -100,6 +101,16 @@ _COUNT_OF_RUN = (
     "SELECT count(*) FROM store WHERE value->'meta'->'source'->>'run' = %s "
     "AND prefix NOT LIKE '~holdover.%%'"
 )
+_ANY_VECTORS = "SELECT to_regclass('store_vectors') IS NOT NULL"
+_VECTORS_OF = (
+    "SELECT field_name, embedding::text FROM store_vectors "
+    "WHERE prefix = %s AND key = %s"
+)
+_DROP_VECTORS = "DELETE FROM store_vectors WHERE prefix = %s AND key = %s"
+_VECTOR_DIMS = (
+    "SELECT atttypmod FROM pg_attribute "
+    "WHERE attrelid = to_regclass('store_vectors') AND attname = 'embedding'"
+)
 _PAGE = 5_000
 _WORTH_ANALYZING = 10_000
 _NULL = b"\\N"
@@ -111,6 +122,7 @@ class PostgresTarget(Target):
 
     label = "PostgreSQL store"
     bulk = True
+    keeps_vectors = True
     store: PostgresStore
 
     def __init__(
@@ -131,6 +143,11 @@ class PostgresTarget(Target):
     def holds_marks(self) -> bool:
         """Whether there is any mark."""
         return bool(self._one(_ANY_MARK))
+
+    def vector_dims(self) -> int | None:
+        """Ask for the type of the column."""
+        found = self._one(_VECTOR_DIMS)
+        return int(found) if found and found > 0 else None
 
     def prepare(self) -> None:
         """Make the staging table of this connection."""
@@ -157,7 +174,15 @@ class PostgresTarget(Target):
                     if place in lost:
                         continue
                     self._put_all(cur, (op for op, seen in one.puts if seen is ...))
-                    self._put_vectors(cur, place, known.get(place, []))
+                heads = [one for one in resolved if one.head]
+                written = {(one.row.namespace, one.row.key) for one in heads} - lost
+                replaced = [
+                    (one.row.namespace, one.row.key)
+                    for one in heads
+                    if one.existing is not None
+                ]
+                self._drop_vectors(cur, [one for one in replaced if one in written])
+                self._put_vectors(cur, written, known)
                 tally(applied, resolved)
             self._put_all(cur, note(applied))
         return applied
@@ -169,7 +194,7 @@ class PostgresTarget(Target):
         written = False
         with self._conn.transaction(), self._conn.cursor() as cur:
             with cur.copy(_COPY) as copy:
-                copy.write(_staged((*row, None) for row in rows))
+                copy.write(_staged((*row[:4], None) for row in rows))
             cur.execute(_INSERT_NEW)
             written = cur.rowcount == len(rows)
             if not written:
@@ -213,13 +238,36 @@ class PostgresTarget(Target):
     def _put_vectors(
         self,
         cur: psycopg.Cursor[Any],
-        place: tuple[Namespace, str],
-        vectors: list[Vector],
+        written: set[Pair],
+        vectors: Mapping[Pair, list[Vector]],
     ) -> None:
-        prefix = ".".join(place[0])
-        for field_name, numbers in vectors:
-            text = "[" + ",".join(map(repr, map(float, numbers))) + "]"
-            cur.execute(_PUT_VECTOR, (prefix, place[1], field_name, text))
+        rows = [
+            (".".join(place[0]), place[1], name, _vector_text(numbers))
+            for place in written
+            for name, numbers in vectors.get(place, ())
+        ]
+        if rows:
+            # In the order in which the store locks them, too.
+            cur.executemany(_PUT_VECTOR, sorted(rows))
+
+    def _drop_vectors(self, cur: psycopg.Cursor[Any], places: Sequence[Pair]) -> None:
+        """What was embedded for the values before says nothing of the new ones."""
+        if places and self._one(_ANY_VECTORS):
+            rows = [(".".join(namespace), key) for namespace, key in places]
+            cur.executemany(_DROP_VECTORS, sorted(rows))
+
+    def vectors_of(self, pairs: Sequence[Pair]) -> dict[Pair, list[Vector]]:
+        """Read the table of vectors, where there is one."""
+        found: dict[Pair, list[Vector]] = {}
+        if not pairs or not self._one(_ANY_VECTORS):
+            return found
+        with self._conn.cursor(row_factory=tuple_row) as cur:
+            for place in pairs:
+                row = (".".join(place[0]), place[1])
+                rows = cur.execute(_VECTORS_OF, row).fetchall()
+                if rows:
+                    found[place] = [(name, orjson.loads(text)) for name, text in rows]
+        return found
 
     def ends_at(self, namespace: Namespace, key: str) -> datetime | None:
         """Read the column."""
@@ -236,6 +284,7 @@ class PostgresTarget(Target):
         ttl: float | None = None,
         *,
         also: Sequence[PutOp] = (),
+        vectors: Sequence[Vector] | None = None,
     ) -> bool:
         """Compare and write in one statement."""
         prefix = ".".join(namespace)
@@ -251,6 +300,10 @@ class PostgresTarget(Target):
             written = cur.rowcount == 1
             if written:
                 self._put_all(cur, also)
+            if written and vectors is not None:
+                place = (namespace, key)
+                self._drop_vectors(cur, [place])
+                self._put_vectors(cur, {place}, {place: list(vectors)})
         return written
 
     def count_of_run(self, run_id: str) -> int:
@@ -317,6 +370,10 @@ def _counted(number: int) -> Any:
     applied = Applied()
     applied.decisions[Decision.COPY] = number
     return applied.decisions
+
+
+def _vector_text(numbers: Sequence[float]) -> str:
+    return f"[{','.join(map(repr, map(float, numbers)))}]"
 
 
 def _staged(rows: Iterable[tuple[Namespace, str, Any, float | None, Any]]) -> bytes:

@@ -33,6 +33,7 @@ from holdover.migrate.targets.base import (
     unique_batches,
 )
 from holdover.migrate.targets.resolving import Resolved, Resolver, decide_again
+from holdover.migrate.targets.stored_vectors import Vector
 
 _PAGE = 1_000
 #: Namespaces are read so many at once, this many items of each at first.
@@ -141,6 +142,7 @@ class RedisTarget(Target):
         ttl: float | None = None,
         *,
         also: Sequence[PutOp] = (),
+        vectors: Sequence[Vector] | None = None,  # noqa: ARG002 - it keeps none
     ) -> bool:
         """Compare and write in the server."""
         layout = self._layout(writing=True)

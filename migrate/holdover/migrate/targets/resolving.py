@@ -20,6 +20,7 @@ from holdover.migrate.conflicts import (
     descends,
     settle,
 )
+from holdover.migrate.targets.stored_vectors import packed
 
 if TYPE_CHECKING:
     from holdover.migrate.targets.base import Row, Target
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Says of a journal entry that it never was the head: the target's value stayed.
 AS_REVISION = "revision"
+#: Where a journal entry keeps the vectors of what was replaced.
+VECTORS = "store_vectors"
 
 
 @dataclass
@@ -157,8 +160,13 @@ class Resolver:
         if isinstance(source, Mapping) and source.get("run") == run_id and revision:
             # Our own earlier state of this run: nothing of anybody else's.
             return str(revision), existing
-        ends_at = self._target.ends_at(row.namespace, row.key)
-        kept = {"store_expires_at": records.timestamp(ends_at)} if ends_at else {}
+        place = (row.namespace, row.key)
+        ends_at = self._target.ends_at(*place)
+        kept: dict[str, Any] = {}
+        if ends_at:
+            kept["store_expires_at"] = records.timestamp(ends_at)
+        if vectors := self._target.vectors_of([place]).get(place):
+            kept[VECTORS] = packed(vectors)
         entry = journal.raw(existing, at=self._at, replaced_by=run_id, **kept)
         return records.new_revision(), entry
 

@@ -14,7 +14,7 @@ import orjson
 from langgraph.store.base import PutOp
 
 from holdover.compat.scope import INTERNAL_ROOT
-from holdover.compat.stores.backend import Namespace, Value
+from holdover.compat.stores.backend import Namespace, Pair, Value
 from holdover.compat.stores.sqlite import (
     PUT,
     HoldoverSqliteStore,
@@ -33,7 +33,8 @@ from holdover.migrate.targets.base import (
     unique_batches,
 )
 from holdover.migrate.targets.resolving import Resolver
-from holdover.migrate.targets.vectors import Vector, embed
+from holdover.migrate.targets.stored_vectors import Vector, numbers_of
+from holdover.migrate.targets.vectors import embed
 
 _INSERT_NEW = PUT.replace("INSERT OR REPLACE", "INSERT OR IGNORE")
 _DELETE = "DELETE FROM store WHERE prefix = ? AND key = ?"
@@ -54,6 +55,12 @@ _ANY_MARK = (
 _ANY_TOMBSTONE = (
     "SELECT EXISTS (SELECT 1 FROM store WHERE prefix = '~holdover.tombstones')"
 )
+_VECTOR_BYTES = "SELECT length(embedding) FROM store_vectors LIMIT 1"
+_ANY_VECTORS = "SELECT 1 FROM sqlite_master WHERE name = 'store_vectors'"
+_VECTORS_OF = (
+    "SELECT field_name, embedding FROM store_vectors WHERE prefix = ? AND key = ?"
+)
+_DROP_VECTORS = "DELETE FROM store_vectors WHERE prefix = ? AND key = ?"
 _ENDS_AT = "SELECT expires_at FROM store WHERE prefix = ? AND key = ?"
 _AFTER = (
     "SELECT prefix, key, value FROM store WHERE (prefix, key) > (?, ?) "
@@ -72,6 +79,8 @@ class SqliteTarget(Target):
 
     label = "SQLite store"
     bulk = True
+    keeps_vectors = True
+    one_writer = True
     store: HoldoverSqliteStore
 
     def __init__(self, store: HoldoverSqliteStore, address: str, path: str) -> None:
@@ -91,44 +100,51 @@ class SqliteTarget(Target):
         """Whether there is any mark."""
         return bool(self._one(_ANY_MARK))
 
+    def vector_dims(self) -> int | None:
+        """Measure one of the vectors."""
+        with self.store.lock:
+            try:
+                row = self._conn.execute(_VECTOR_BYTES).fetchone()
+            except sqlite3.OperationalError:
+                return None  # there is no index
+        return row[0] // 4 if row and row[0] else None
+
     def apply(self, rows: Sequence[Row], policy: OnConflict, note: Note) -> Applied:
         """One transaction; the common case, all new, needs no reads."""
         moment = datetime.now(UTC)
         applied = Applied()
         indexed = self.store.index_config is not None
         batches = list(unique_batches(rows))
-        with self.store.lock:
-            if len(batches) == 1 and not indexed:
-                with atomically(self._conn, "IMMEDIATE"):
-                    if self._insert_all(rows, moment):
-                        applied.decisions[Decision.COPY] = len(rows)
-                        self._put_all(note(applied), moment)
-                        return applied
-                    self._conn.rollback()
-                    self._conn.execute("BEGIN IMMEDIATE")
-                    self._settle(batches[0], policy, applied, moment, {})
+        if len(batches) == 1 and not indexed:
+            staged = _staged(rows, moment)
+            with self.turn(), self.store.lock, atomically(self._conn, "IMMEDIATE"):
+                if self._insert_all(staged):
+                    applied.decisions[Decision.COPY] = len(rows)
                     self._put_all(note(applied), moment)
-                return applied
+                    return applied
+                self._conn.rollback()
+                self._conn.execute("BEGIN IMMEDIATE")
+                self._settle(batches[0], policy, applied, moment, {})
+                self._put_all(note(applied), moment)
+            return applied
         # Embedding takes long; it happens before the write lock is taken.
         vectors = [embed(self, batch, policy) if indexed else {} for batch in batches]
-        with self.store.lock, atomically(self._conn, "IMMEDIATE"):
+        with self.turn(), self.store.lock, atomically(self._conn, "IMMEDIATE"):
             for batch, known in zip(batches, vectors, strict=True):
                 self._settle(batch, policy, applied, moment, known)
             self._put_all(note(applied), moment)
         return applied
 
-    def _insert_all(self, rows: Sequence[Row], moment: datetime) -> bool:
+    def _insert_all(self, staged: Sequence[tuple[Any, ...]]) -> bool:
         if self.holds_marks() or self._one(_ANY_TOMBSTONE):
             return False
-        dumps = orjson.dumps
-        cursor = self._conn.executemany(
-            _INSERT_NEW,
-            [
-                (".".join(namespace), key, dumps(value), expiry(ttl, moment), ttl)
-                for namespace, key, value, ttl in rows
-            ],
-        )
-        return cursor.rowcount == len(rows) or not rows
+        cursor = self._conn.executemany(_INSERT_NEW, staged)
+        return cursor.rowcount == len(staged) or not staged
+
+    def write(self, puts: Sequence[PutOp]) -> None:
+        """Write unconditionally."""
+        with self.turn():
+            super().write(puts)
 
     def _settle(
         self,
@@ -143,7 +159,10 @@ class SqliteTarget(Target):
         for one in resolved:
             if one.head:
                 op = one.head[0]
-                self._put_vectors(op, vectors.get((op.namespace, op.key), []))
+                place = (op.namespace, op.key)
+                if one.existing is not None:
+                    self._drop_vectors(place)
+                self._put_vectors(place, vectors.get(place, []))
         tally(applied, resolved)
 
     def _put_all(self, puts: Any, moment: datetime) -> None:
@@ -156,11 +175,33 @@ class SqliteTarget(Target):
             row = (prefix, op.key, value, expiry(op.ttl, moment), op.ttl)
             self._conn.execute(PUT, row)
 
-    def _put_vectors(self, op: PutOp, vectors: list[Vector]) -> None:
+    def _put_vectors(self, place: Pair, vectors: Sequence[Vector]) -> None:
         for field_name, numbers in vectors:
             blob = struct.pack(f"<{len(numbers)}f", *numbers)
-            row = (".".join(op.namespace), op.key, field_name, blob)
+            row = (".".join(place[0]), place[1], field_name, blob)
             self._conn.execute(_PUT_VECTOR, row)
+
+    def _drop_vectors(self, place: Pair) -> None:
+        """What was embedded for the value before says nothing of the new one."""
+        if self._has_vectors():
+            row = (".".join(place[0]), place[1])
+            self._conn.execute(_DROP_VECTORS, row)
+
+    def _has_vectors(self) -> bool:
+        return bool(self._conn.execute(_ANY_VECTORS).fetchone())
+
+    def vectors_of(self, pairs: Sequence[Pair]) -> dict[Pair, list[Vector]]:
+        """Read the table of vectors, where there is one."""
+        found: dict[Pair, list[Vector]] = {}
+        with self.store.lock:
+            if not self._has_vectors():
+                return found
+            for place in pairs:
+                row = (".".join(place[0]), place[1])
+                rows = self._conn.execute(_VECTORS_OF, row).fetchall()
+                if rows:
+                    found[place] = [(name, numbers_of(raw)) for name, raw in rows]
+        return found
 
     def ends_at(self, namespace: Namespace, key: str) -> datetime | None:
         """Read the column."""
@@ -180,6 +221,7 @@ class SqliteTarget(Target):
         ttl: float | None = None,
         *,
         also: Sequence[PutOp] = (),
+        vectors: Sequence[Vector] | None = None,
     ) -> bool:
         """Compare and write under the write lock."""
         with self.store.lock, atomically(self._conn, "IMMEDIATE"):
@@ -187,6 +229,9 @@ class SqliteTarget(Target):
                 return False
             put = self.put(namespace, key, new, ttl)
             self._put_all([put, *also], datetime.now(UTC))
+            if vectors is not None:
+                self._drop_vectors((namespace, key))
+                self._put_vectors((namespace, key), vectors)
         return True
 
     def count_of_run(self, run_id: str) -> int:
@@ -236,6 +281,15 @@ class SqliteTarget(Target):
     def close(self) -> None:
         """Close the connection."""
         self._conn.close()
+
+
+def _staged(rows: Sequence[Row], moment: datetime) -> list[tuple[Any, ...]]:
+    """Rows as they are inserted; made before the file is locked."""
+    dumps = orjson.dumps
+    return [
+        (".".join(namespace), key, dumps(value), expiry(ttl, moment), ttl)
+        for namespace, key, value, ttl, _ in rows
+    ]
 
 
 __all__ = ["INTERNAL_ROOT", "SqliteTarget"]
