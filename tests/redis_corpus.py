@@ -51,6 +51,9 @@ def restore(client, entry):
         client.set(key, bytes.fromhex(unit) * times)
     elif "values_hex" in entry:
         client.rpush(key, *map(bytes.fromhex, entry["values_hex"]))
+    elif "json" in entry:
+        document = json.dumps(entry["json"], ensure_ascii=False)
+        client.execute_command("JSON.SET", key, "$", document)
     elif "fields_hex" in entry:
         pairs = [map(bytes.fromhex, pair) for pair in entry["fields_hex"]]
         client.hset(key, mapping=dict(pairs))

@@ -343,6 +343,39 @@ def test_a_redis_writer_lacking_one_right_is_told(store_user, redis_url, right):
     store.close()
 
 
+@pytest.mark.usefixtures("rejects")
+@pytest.mark.parametrize("right", ["+scan", "+type", "+llen", "+lrange", "+pttl", ""])
+def test_a_reader_of_chat_histories(store_user, redis_url, tmp_path, right):
+    import redis
+
+    from holdover.migrate.options import Options
+    from holdover.migrate.run import migrate
+    from holdover.migrate.sources.base import ReadOptions
+
+    with redis.Redis.from_url(redis_url) as client:
+        client.lpush("message_store:s", '{"type": "human", "data": {"content": "x"}}')
+        client.lpush("secret", "not to be read")
+    address = store_user("memory_messages", right)
+    options = Options(read=ReadOptions(kinds=frozenset({"messages"})))
+    target = str(tmp_path / "memory.db")
+    if right not in ("+type", ""):
+        with pytest.raises(HoldoverError, match="may not run a command"):
+            migrate(address, target, options)
+        return
+    # A key of another type is told by what is asked of it, too.
+    done = migrate(address, target, options)
+    assert (done.exit_code, done.verify.equal) == (0, 1)
+    with redis.Redis.from_url(address) as client:
+        for refused in (
+            ("LPUSH", "message_store:s", "x"),
+            ("LTRIM", "message_store:s", 0, 0),
+            ("LRANGE", "secret", 0, -1),
+            ("EXPIRE", "message_store:s", 1),
+        ):
+            with pytest.raises(redis.exceptions.NoPermissionError):
+                client.execute_command(*refused)
+
+
 @pytest.fixture
 def cluster_admin(cluster_url):
     """Give the page's user, some rights left out, to every node of a cluster."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from contextlib import closing
 
 import pytest
 import redis
@@ -22,10 +23,10 @@ from redis_corpus import (
     stores,
 )
 
+from holdover.compat.rollout import in_share
 from holdover.migrate.errors import SourceNotFound, SourceUnavailable
 from holdover.migrate.sources import batching, open_source, redis_census
 from holdover.migrate.sources.base import SAMPLES, Partition, ReadOptions
-from holdover.migrate.sources.naming import in_sample
 from holdover.migrate.sources.redis import RedisSource
 from holdover.migrate.sources.redis_spool import Spool
 
@@ -185,7 +186,7 @@ def test_only_reads_are_sent(redis_url, client, source):
         for use in (
             opened.inventory,
             lambda: read(opened),
-            lambda: opened.fetch([i for b in opened.keys(WHOLE) for i in b]),
+            lambda: opened.fetch(WHOLE, [i for b in opened.keys(WHOLE) for i in b]),
         ):
             use()
         client.set("end", "of the test")
@@ -364,7 +365,7 @@ def test_fetch_reads_values_and_lifetimes_again(redis_url, client, source):
     client.set("memory_store:s:1", "new", px=DAY)
     client.delete("memory_store:s:2")
     client.set("memory_store:s:3", b"\xff")
-    found = opened.fetch(names)
+    found = opened.fetch(WHOLE, names)
     assert [(i.key, i.content["summary"]) for i in found.items] == [
         ("0", "old"),
         ("1", "new"),
@@ -379,7 +380,7 @@ def test_fetch_reads_values_and_lifetimes_again(redis_url, client, source):
 def test_a_sample_takes_whole_sessions(redis_url, client, source):
     client.mset({f"memory_store:s{i}:{j}": "v" for i in range(200) for j in (0, 1)})
     opened = source(redis_url, sample=0.2)
-    chosen = {f"s{i}" for i in range(200) if in_sample(f"s{i}", 0.2)}
+    chosen = {f"s{i}" for i in range(200) if in_share(f"s{i}", 0.2)}
     assert opened.inventory().groups[0].sessions == len(chosen)
     items, _, _ = read(opened)
     assert {i.session for i in items} == chosen
@@ -398,9 +399,12 @@ def test_roots_are_matched_literally(redis_url, client, source):
 
 def test_other_kinds(redis_url, client, source):
     client.set("memory_store:s:e", "v")
-    opened = source(redis_url, kinds=frozenset({"messages"}))
-    assert opened.partitions() == []
-    assert opened.inventory().groups == []
+    options = ReadOptions(kinds=frozenset({"messages"}))
+    with closing(open_source(redis_url, options)) as opened:
+        assert "entities" not in {part.id for part in opened.partitions()}
+        assert opened.inventory().groups == []
+    with pytest.raises(SourceNotFound, match="No triples can be read"):
+        open_source(redis_url, ReadOptions(kinds=frozenset({"triples"})))
 
 
 def test_skipped_keys_are_counted_beyond_the_examples(redis_url, client, source):

@@ -10,8 +10,10 @@ import redis
 import servers
 from redis_corpus import CORPUS, entries, load, server
 
+from holdover.migrate.options import Options
 from holdover.migrate.scan import scan
 from holdover.migrate.sources import redis_others
+from holdover.migrate.sources.base import ReadOptions
 from holdover.migrate.sources.redis_others import Others
 
 TODAY = "langchain-redis-0.2.6"
@@ -34,6 +36,9 @@ CHATS = "chat histories (RedisChatMessageHistory)"
 MESSAGES = "chat messages (langchain-redis)"
 
 
+ENTITIES = Options(read=ReadOptions(kinds=frozenset({"entities"})))
+
+
 def test_chat_histories_beside_entities(corpus, redis_url):
     folder = corpus / "langchain-0.3.27/redis_history"
     load(folder / "listing.jsonl", server(redis_url))
@@ -45,7 +50,7 @@ def test_chat_histories_beside_entities(corpus, redis_url):
         and session["physical_key"].startswith("message_store:")
         and session["messages"]
     ]
-    inventory = scan(redis_url)
+    inventory = scan(redis_url, ENTITIES)
     assert inventory.groups[0].items == 1
     found = told(inventory)
     # One more list is named like a history; two sessions were cleared or are over.
@@ -65,8 +70,10 @@ def test_chat_histories_beside_entities(corpus, redis_url):
 def test_upstash_holds_both(corpus, redis_url):
     listing = corpus / "langchain-0.2.17/upstash_history/listing.jsonl"
     load(listing, server(redis_url))
-    found = told(scan(redis_url))
-    assert found == {CHATS: 4, "other keys (list)": 1}
+    assert told(scan(redis_url, ENTITIES)) == {CHATS: 4, "other keys (list)": 1}
+    assert told(scan(redis_url)) == {
+        "chat histories (RedisChatMessageHistory; add --root up)": 1
+    }
 
 
 class Typed:
@@ -81,11 +88,11 @@ class Typed:
         return [[self.types(key) for key in keys]]
 
 
-def count(keys, types, roots=("memory_store",)):
-    with closing(Others(roots)) as others:
-        ours = others.take(list(keys))
+def count(keys, types, names=frozenset()):
+    with closing(Others(names)) as others:
+        others.take(list(keys))
         found, notes = others.count(Typed(types))
-    return ours, {other.name: other.count for other in found}, notes
+    return {other.name: other.count for other in found}, notes
 
 
 @pytest.mark.parametrize("release", [TODAY, BEFORE])
@@ -97,8 +104,8 @@ def test_messages_of_langchain_redis(release):
     }
     assert set(types.values()) == {b"ReJSON-RL"}
     # The index of a search module is no key, so these are all there is.
-    ours, found, notes = count(types, types.get)
-    assert (ours, found, notes) == ([], {MESSAGES: len(types)}, [])
+    found, notes = count(types, types.get)
+    assert (found, notes) == ({MESSAGES: len(types)}, [])
     assert len(types) > 30
 
 
@@ -140,16 +147,22 @@ def test_messages_of_langchain_redis(release):
     ],
 )
 def test_kinds_are_told_by_name_and_type(key, kind, name):
-    ours, found, _ = count([key.encode()], lambda _: kind)
-    assert ours == []
+    found, _ = count([key.encode()], lambda _: kind)
     assert found == ({name: 1} if name else {})
 
 
-def test_keys_under_a_root_are_no_others():
-    keys = [b"memory_store:a:b", b"memory_store", b"own:a:b", b"memory_store:", b"x"]
-    ours, found, _ = count(keys, lambda _: b"string", ("memory_store", "own"))
-    assert ours == [b"memory_store:a:b", b"own:a:b", b"memory_store:"]
+def test_names_that_somebody_else_tells_of_are_no_others():
+    found, _ = count([b"memory_store", b"x"], lambda _: b"string", {b"memory_store"})
     assert found == {"other keys (string)": 1}
+
+
+def test_keys_under_a_root_are_no_others(client, redis_url):
+    keys = ["memory_store:a:b", "memory_store", "own:a:b", "memory_store:", "x"]
+    client.mset(dict.fromkeys(keys, "v"))
+    read = ReadOptions(roots=("memory_store", "own"))
+    inventory = scan(redis_url, Options(read=read))
+    assert told(inventory) == {"other keys (string)": 1}
+    assert {one.name for one in inventory.skipped} == {"memory_store", "memory_store:"}
 
 
 def test_our_own_store_is_recognised(redis_url):
@@ -165,12 +178,12 @@ def test_our_own_store_is_recognised(redis_url):
 def test_many_are_counted_whole_and_typed_in_part(monkeypatch):
     monkeypatch.setattr(redis_others, "SAMPLED", 400)
     wire = Typed(lambda key: b"list" if key.endswith(b"0") else b"set")
-    with closing(Others(["memory_store"])) as others:
+    with closing(Others()) as others:
         for page in range(20):
             names = [
                 b"message_store:%d" % n for n in range(page * 500, page * 500 + 600)
             ]
-            assert others.take(names) == []  # some of them twice
+            others.take(names)  # some of them twice
         found, _ = others.count(wire)
     assert sum(other.count for other in found) == pytest.approx(10_100, abs=2)
     assert all(other.estimated for other in found)
@@ -183,7 +196,7 @@ def test_many_are_counted_whole_and_typed_in_part(monkeypatch):
 
 def test_more_than_is_remembered_is_an_estimate(monkeypatch):
     monkeypatch.setattr(redis_others, "REMEMBERED", 1_000)
-    with closing(Others(["memory_store"])) as others:
+    with closing(Others()) as others:
         for page in range(5):
             others.take([b"cache:%d:%d" % (page, n) for n in range(500)])
         (found,), _ = others.count(Typed(lambda _: b"string"))
@@ -191,7 +204,7 @@ def test_more_than_is_remembered_is_an_estimate(monkeypatch):
 
 
 def test_keys_that_are_not_text_are_counted():
-    _, found, _ = count([b"\xff\xfe", b"\xff\xff"], lambda _: b"string")
+    found, _ = count([b"\xff\xfe", b"\xff\xff"], lambda _: b"string")
     assert found == {"other keys": 2}
 
 
@@ -200,7 +213,7 @@ def test_a_user_who_may_not_ask_for_types_learns_what_names_tell(client, redis_u
     client.set("cache:1", "secret")
     client.set("memory_store:s:e", "v")
     rights = ["+scan", "+mget", "+pttl", "+strlen", "+type", "~memory_store*"]
-    inventory = scan(servers.redis_user(redis_url, "narrow", *rights))
+    inventory = scan(servers.redis_user(redis_url, "narrow", *rights), ENTITIES)
     client.acl_deluser("narrow")
     assert inventory.groups[0].items == 1
     assert told(inventory) == {CHATS: 1, "other keys": 1}
@@ -217,30 +230,33 @@ def test_a_cluster_and_upstash_tell_the_same(cluster_url, redis_url):
                 client.rpush(key, "secret")
             for key in keys[2:]:
                 client.hset(key, "a", "secret")
+    moved = [("message_store", 2)]
     expected = {
-        CHATS: 2,
         "keys of a LangGraph Redis checkpointer": 1,
         "other keys (hash)": 1,
     }
-    assert told(scan(cluster_url)) == expected
     with upstash(redis_url) as service:
-        assert told(scan(service.address)) == expected
+        for address in (cluster_url, service.address):
+            inventory = scan(address)
+            assert told(inventory) == expected
+            assert [(group.root, group.items) for group in inventory.groups] == moved
 
 
 class TestReports:
     @pytest.fixture(autouse=True)
     def _keys(self, client):
         client.set("memory_store:s:e", "v")
-        client.rpush("message_store:a", "secret")
+        message = {"type": "human", "data": {"content": "secret"}}
+        client.rpush("app:a", json.dumps(message))
         client.set("cache:1", "secret")
 
     def test_scan_says_what_stays(self, command, redis_url):
         shown = command("scan", redis_url)
         assert shown.exit_code == 0
         lines = shown.stdout.splitlines()
-        at = lines.index("also here not moved by this version:")
+        at = lines.index("also here not moved by this command:")
         assert lines[at + 1 : at + 3] == [
-            f"            {CHATS}: 1",
+            "            chat histories (RedisChatMessageHistory; add --root app): 1",
             "            other keys (string): 1",
         ]
         assert "secret" not in shown.stdout
@@ -250,7 +266,7 @@ class TestReports:
         assert report["schema"] == 1
         assert report["others"][0] == {
             "kind": "chat-history",
-            "name": CHATS,
+            "name": "chat histories (RedisChatMessageHistory; add --root app)",
             "count": 1,
             "estimated": False,
             "moved": False,

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 import redis
 import servers
-from redis_corpus import check, folders, load, options, server, state, stores
+from redis_corpus import check, folders, load, options, state, stores
 from upstash import upstash
 
 from holdover.migrate.errors import SourceNotFound, SourceUnavailable, UsageError
@@ -23,53 +23,6 @@ DAY = 86_400_000
 CORPUS_FOLDERS = [*folders("redis_entity"), *folders("upstash_history")]
 READS = {"SCAN", "MGET", "PTTL", "STRLEN", "TYPE"}
 OTHERS = {"CLIENT NO-TOUCH", "CLIENT SETINFO", "CLUSTER SLOTS", "CLUSTER NODES"}
-
-
-class Place:
-    """A Redis to write to, and the address by which it is read."""
-
-    def __init__(self, address, url, client_of=None, databases=(0,)):
-        self.address, self.url = address, url
-        self.client_of = client_of or server(url)
-        self.databases = databases
-
-    def client(self):
-        return self.client_of(0)
-
-
-def cluster_client(url):
-    return lambda db: redis.RedisCluster.from_url(url) if db == 0 else None
-
-
-@pytest.fixture(
-    params=["server", "cluster", "hosts", "sentinel", "rest", "tls", "unix", "old"]
-)
-def place(request):
-    get = request.getfixturevalue
-    with ExitStack() as stack:
-        if request.param in ("cluster", "hosts"):
-            url = get("cluster_url")
-            address = url
-            if request.param == "hosts":  # the first of which is gone
-                host = f"127.0.0.1:{servers.free_port()}"
-                address = url.replace("redis://", f"redis://{host},")
-            yield Place(address, url, cluster_client(url))
-        elif request.param == "sentinel":
-            address = get("sentinel_url")
-            yield Place(address, servers.sentinel_master(address))
-        elif request.param == "rest":
-            url = get("redis_url")
-            yield Place(stack.enter_context(upstash(url)).address, url)
-        elif request.param == "tls":
-            yield Place(get("tls_url"), get("redis_url"))
-        elif request.param == "unix":
-            url = get("redis_url")
-            with redis.Redis.from_url(url) as client:
-                folder = client.config_get("dir")["dir"]
-            yield Place(f"unix://{folder}/redis.sock?db=0", url)
-        else:
-            url = get("redis_url" if request.param == "server" else "old_redis_url")
-            yield Place(url, url)
 
 
 @pytest.fixture
@@ -93,7 +46,7 @@ def test_the_corpus_is_read_whole(folder, place, client, source, read_all):
     assert expired == 0
     assert {one.reason for one in rejects} <= {"not-utf8", "empty-value"}
     assert len(names) == len(items) + sum("value" in one.detail for one in rejects)
-    fetched = opened.fetch(names)
+    fetched = opened.fetch(opened.partitions()[0], names)
     assert sorted(fetched.items) == sorted(
         item._replace(ttl_ms=other.ttl_ms)
         for item, other in zip(sorted(items), sorted(fetched.items), strict=True)
@@ -138,7 +91,10 @@ def test_only_reads_are_sent(place, source, read_all):
         opened = source(place.address)
         opened.inventory()
         read_all(opened)
-        opened.fetch([i for b in opened.keys(opened.partitions()[0]) for i in b])
+        opened.fetch(
+            opened.partitions()[0],
+            [i for b in opened.keys(opened.partitions()[0]) for i in b],
+        )
         sent = set()
         for node, monitor in monitors:
             node.echo("the end")

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-from functools import cached_property
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from redis.exceptions import ResponseError
 
-from holdover.migrate.errors import UsageError
-from holdover.migrate.sources.base import AmbiguousKey, Partition, Reject
+from holdover.migrate.sources.base import (
+    SAMPLES,
+    AmbiguousKey,
+    Inventory,
+    Partition,
+    Reject,
+    Skipped,
+)
 from holdover.migrate.sources.batching import Pace, Rows, make_item
-from holdover.migrate.sources.naming import Names, Split
-from holdover.migrate.sources.redis_census import GONE, take_census
-from holdover.migrate.sources.redis_opening import Way
-from holdover.migrate.sources.redis_others import Others
-from holdover.migrate.sources.redis_spool import Spool
+from holdover.migrate.sources.naming import ENTITY_ROOTS, Names, Split
+from holdover.migrate.sources.redis_census import GONE, MEASURED, take_census
+from holdover.migrate.sources.redis_keys import ABSENT, Claim, Keys
+from holdover.migrate.sources.redis_spool import PARTS
 from holdover.migrate.sources.redis_wire import unavailable
 
 if TYPE_CHECKING:
@@ -23,16 +27,12 @@ if TYPE_CHECKING:
 
     from redis import Redis, RedisCluster
 
-    from holdover.migrate.sources.base import (
-        Batch,
-        Inventory,
-        ReadOptions,
-        SourceItem,
-    )
+    from holdover.migrate.sources.base import Batch, ReadOptions, SourceItem
     from holdover.migrate.sources.redis_wire import Wire
 
 _AT_ONCE = 1000
-_GLOB = str.maketrans({letter: f"\\{letter}" for letter in "\\*?[]"})
+#: Below, the batches of a part would be small ones.
+_WORTH_DIVIDING = 20_000
 _EXPIRED = {GONE, 0}
 _AGAIN = 3  # how often a key is asked for that was made while it was read
 
@@ -40,64 +40,90 @@ _Wanted = tuple[bytes, Split, str]
 
 
 class RedisSource:
-    """One database of a Redis, or a cluster; connected when it is first looked at.
+    """The entities of a Redis.
 
     Keys come in byte order, so a session's entities come together. A key that is not
     a string is a reject, unless `inventory` has seen and listed it before.
 
     Args:
-        address: An address (see `holdover.migrate.sources`), or a ready client (of
-            which only the settings are used).
+        place: The keys, or an address or a ready client for `Keys`.
         options: How its names are read.
     """
 
     label = "Redis"
 
     def __init__(
-        self, address: str | Redis | RedisCluster, options: ReadOptions
+        self, place: Keys | str | Redis | RedisCluster, options: ReadOptions
     ) -> None:
-        if not all(map(_is_text, options.roots)):
-            raise UsageError("The name of a root has to be UTF-8.")
-        self._way = Way(address, options.roots)
-        self.address = self._way.address
+        options = replace(options, roots=options.roots_or(*ENTITY_ROOTS))
+        beginnings = [f"{root}:" for root in options.roots]
+        wanted = "entities" in options.kinds
+        names = frozenset(root.encode("utf-8", "replace") for root in options.roots)
+        claim = Claim(b"string", beginnings, typed=False, names=names)
+        self._keys = place if isinstance(place, Keys) else Keys(place, options.roots)
+        self._claim = self._keys.claim(claim) if wanted else None
+        self.address = self._keys.address
         self._options = options
         self._names = Names(options)
-        self._prefix = f"redis:{self._way.db}:"
-        self._spool: Spool | None = None
+        self._prefix = self._keys.locator("")
         self._pace = Pace(_AT_ONCE)
 
     def inventory(self, *, others: bool = False) -> Inventory:
-        """Look at every key once and count; raises a `SourceUnavailable`.
+        """Look at every key once and count; raises a `SourceUnavailable`."""
+        if self._claim is None:
+            return Inventory(self.address)
+        self._keys.look(self, others=others)
+        spool = self._keys.keys(self._claim)
+        census = take_census(self._wire, spool, self._names, self._options)
+        for name in self._alone():
+            census.skipped_count += 1
+            if census.skipped_count <= SAMPLES:
+                skipped = Skipped(name, "no session and no entity part")
+                census.skipped.append(skipped)
+        return census
 
-        `others` has the server give the names of all keys, which takes about six
-        seconds for a million that are under no root.
-        """
-        if not others:
-            return take_census(self._wire, self._scan(), self._names, self._options)
-        with closing(Others(self._options.roots)) as found:
-            spool = self._scan(found)
-            inventory = take_census(self._wire, spool, self._names, self._options)
-            inventory.others, notes = found.count(self._wire)
-            inventory.notes += notes
-        return inventory
+    def _alone(self) -> list[str]:
+        """Keys that are named like a root, which no pattern finds."""
+        names = [name for name in dict.fromkeys(self._options.roots) if name]
+        kinds = self._keys.types([name.encode() for name in names], all_told=True)
+        return [
+            name
+            for name, kind in zip(names, kinds, strict=True)
+            if kind != ABSENT and not self._keys.finds(name.encode(), kind)
+        ]
 
     def partitions(self) -> list[Partition]:
-        """The whole database: its keys can only be listed from the beginning.
+        """Ranges of hash slots: the same in every run, whatever servers there are.
 
-        So are those of a cluster, whose servers are not the same in every run.
+        Keys can only be listed from the beginning. Those that the last scan found are
+        divided here; a few stay together.
         """
-        return [Partition("entities")] if "entities" in self._options.kinds else []
+        if self._claim is None:
+            return []
+        if self._keys.keys(self._claim).count < _WORTH_DIVIDING:
+            return [Partition("entities")]
+        return [
+            Partition(f"entities-{part:02}-of-{PARTS}", {"part": part})
+            for part in range(PARTS)
+        ]
+
+    def begin(self) -> None:
+        """Find in another process what the inventory found in the first."""
+        if self._claim is not None:
+            self._keys.look(self)
+            if self._keys.keys(self._claim).count <= MEASURED:
+                self.inventory()
 
     def read(
         self,
-        partition: Partition,  # noqa: ARG002 - there is one
+        partition: Partition,
         cursor: Any = None,  # noqa: ARG002 - a scan starts from the beginning
         *,
         size: int = 10_000,
     ) -> Iterator[Batch]:
-        """Read values and lifetimes of all keys that the last scan found."""
+        """Read values and lifetimes of the keys that the last scan found."""
         rows = Rows()
-        for page in self._pages():
+        for page in self._pages(partition):
             wanted = self._wanted(page, rows)
             while wanted:
                 room = min(self._pace.records, size - rows.count)
@@ -111,14 +137,11 @@ class RedisSource:
             yield rows.batch()
 
     def keys(
-        self,
-        partition: Partition,  # noqa: ARG002 - there is one
-        *,
-        size: int = 10_000,
+        self, partition: Partition, *, size: int = 10_000
     ) -> Iterator[list[SourceItem]]:
         """Give the names that the last scan found."""
         items: list[SourceItem] = []
-        for page in self._pages():
+        for page in self._pages(partition):
             items += [
                 _item(split, locator, {}, None)
                 for _, split, locator in self._wanted(page, Rows())
@@ -129,7 +152,11 @@ class RedisSource:
         if items:
             yield items
 
-    def fetch(self, items: Sequence[SourceItem]) -> Batch:
+    def fetch(
+        self,
+        partition: Partition,  # noqa: ARG002 - an item tells its key
+        items: Sequence[SourceItem],
+    ) -> Batch:
         """Read the values and lifetimes of these items."""
         rows = Rows()
         wanted = [
@@ -147,37 +174,17 @@ class RedisSource:
         return rows.batch()
 
     def close(self) -> None:
-        """Close the connection and give the disk space of the spool back."""
-        if "_wire" in vars(self):
-            self._wire.close()
-        if self._spool is not None:
-            self._spool.close()
-            self._spool = None
+        """Close the connection and give the disk space of the scan back."""
+        self._keys.close()
 
-    @cached_property
+    @property
     def _wire(self) -> Wire:
-        return self._way.open()
+        return self._keys.wire
 
-    def _scan(self, others: Others | None = None) -> Spool:
-        """List the keys under the roots, and give the rest to `others`."""
-        if self._spool is not None:
-            self._spool.close()
-        self._spool = spool = Spool()
-        wanted = "entities" in self._options.kinds
-        if others is not None:
-            for keys in self._wire.scan():
-                ours = others.take(keys)
-                if wanted:
-                    spool.add(ours)
-        elif wanted:
-            for root in _outermost(self._options.roots):
-                for keys in self._wire.scan(f"{root.translate(_GLOB)}:*"):
-                    spool.add(keys)
-        spool.seal()
-        return spool
-
-    def _pages(self) -> Iterator[list[bytes]]:
-        return (self._spool or self._scan()).pages()
+    def _pages(self, partition: Partition) -> Iterator[list[bytes]]:
+        if self._claim is None:
+            return iter(())
+        return self._keys.keys(self._claim).pages(partition.spec.get("part"))
 
     def _wanted(self, page: list[bytes], rows: Rows) -> list[_Wanted]:
         """Split the keys of a page and leave out what is not to be read."""
@@ -267,20 +274,3 @@ def _item(
     return make_item(
         ("entity", root, session, entity, content, locator, None, None, ttl, None)
     )
-
-
-def _is_text(root: str) -> bool:
-    try:
-        root.encode()
-    except UnicodeEncodeError:  # bytes of the command line that are none
-        return False
-    return True
-
-
-def _outermost(roots: Sequence[str]) -> list[str]:
-    """Leave out the roots whose keys the pattern of another root finds too."""
-    return [
-        root
-        for root in dict.fromkeys(roots)
-        if not any(root.startswith(f"{other}:") for other in roots)
-    ]

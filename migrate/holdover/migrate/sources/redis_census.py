@@ -36,7 +36,7 @@ _LIFETIMES = {
     "under 30 days": 720 * _HOUR,
 }
 _FOR_EVER, _LONGER = "no expiry", "longer"
-_LABELS = (_FOR_EVER, *_LIFETIMES, _LONGER)
+LIFETIMES = (_FOR_EVER, *_LIFETIMES, _LONGER)
 
 _NEVER_STORED = (
     "Entity keys hold the latest summary of each entity and nothing else: running"
@@ -66,7 +66,7 @@ class _Tally:
         """Scale what was measured to all items; lifetimes still add up to them."""
         share = self.items / self.measured if self.measured else 0
         lifetimes, seen, given = {}, 0, 0
-        for label in _LABELS:
+        for label in LIFETIMES:
             seen += self.lifetimes[label]
             upto = round(seen * share)
             lifetimes[label], given = upto - given, upto
@@ -118,7 +118,6 @@ class _Census:
             tally.group(root, sessions[root])
             for root, tally in sorted(self._tallies.items())
         ]
-        self._look_at_roots()
         inventory.rejects = dict(self._rejects)
         if self._options.ambiguous == "fail" and inventory.ambiguous_count:
             inventory.blockers.append(_blocker(inventory))
@@ -167,7 +166,7 @@ class _Census:
             if ttl != GONE and isinstance(length, int) and length:
                 tally.measured += 1
                 tally.size += len(key.split.entity.encode()) + length
-                tally.lifetimes[_label(ttl)] += 1
+                tally.lifetimes[lifetime(ttl)] += 1
             elif exact:
                 tally.items -= 1
                 if isinstance(length, ResponseError):
@@ -181,13 +180,6 @@ class _Census:
         kind = self._type(key.physical).decode()
         self._skip(key.physical.decode(), f"a {kind}, not a string")
         self._not_strings.append(key.physical)
-
-    def _look_at_roots(self) -> None:
-        """Notice keys that are named like a root, which no pattern finds."""
-        if "entities" in self._options.kinds:
-            for root in dict.fromkeys(self._options.roots):
-                if root and self._type(root.encode()) != b"none":
-                    self._skip(root, "no session and no entity part")
 
     def _type(self, key: bytes) -> bytes:
         ((answer,),) = self._wire.each([b"TYPE"], [key])
@@ -221,7 +213,8 @@ def _is_measured(key: bytes, total: int) -> bool:
     return crc32(key) * total < MEASURED << 32
 
 
-def _label(ttl: int) -> str:
+def lifetime(ttl: int) -> str:
+    """The label of what `PTTL` says is left."""
     if ttl < 0:
         return _FOR_EVER
     return next((label for label, end in _LIFETIMES.items() if ttl < end), _LONGER)

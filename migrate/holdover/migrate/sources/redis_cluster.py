@@ -123,6 +123,19 @@ class ClusterWire:
         self, commands: Sequence[bytes], keys: Sequence[bytes]
     ) -> list[Sequence[Any]]:
         """See `Wire.each`."""
+        asked = [[packed([command, key]) for command in commands] for key in keys]
+        answers = self._ask(keys, asked)
+        return list(zip(*answers, strict=True)) if keys else [[] for _ in commands]
+
+    def ask(self, commands: Sequence[Sequence[bytes]]) -> list[Any]:
+        """See `Wire.ask`."""
+        keys = [command[1] for command in commands]
+        return [one for (one,) in self._ask(keys, [[packed(c)] for c in commands])]
+
+    def _ask(
+        self, keys: Sequence[bytes], commands: Sequence[Sequence[bytes]]
+    ) -> list[list[Any]]:
+        """The answers about each key to its packed commands."""
         answers: list[list[Any]] = [[]] * len(keys)
         #: Where a key on its way to another server is to be asked for.
         pending: dict[int, Place | None] = dict.fromkeys(range(len(keys)))
@@ -144,7 +157,7 @@ class ClusterWire:
                 rounds += 1
                 self._stale = any(place is None for place in again.values())
             pending = again
-        return list(zip(*answers, strict=True)) if keys else [[] for _ in commands]
+        return answers
 
     def notes(self) -> list[str]:
         """See `Wire.notes`."""
@@ -157,7 +170,7 @@ class ClusterWire:
 
     def _ask_each(
         self,
-        commands: Sequence[bytes],
+        commands: Sequence[Sequence[bytes]],
         keys: Sequence[bytes],
         pending: dict[int, Place | None],
         answers: list[list[Any]],
@@ -166,13 +179,12 @@ class ClusterWire:
         requests: dict[Place, list[bytes]] = {}
         asked: dict[Place, list[tuple[int, bool]]] = {}
         for at, elsewhere in pending.items():
-            key = keys[at]
-            place = elsewhere or self._owners[key_slot(key)]
+            place = elsewhere or self._owners[key_slot(keys[at])]
             request = requests.setdefault(place, [])
-            for command in commands:
+            for command in commands[at]:
                 if elsewhere:
                     request.append(_ASKING)
-                request.append(packed([command, key]))
+                request.append(command)
             asked.setdefault(place, []).append((at, elsewhere is not None))
         replies = self._exchange(requests)
         again: dict[int, Place | None] = {}
@@ -181,7 +193,7 @@ class ClusterWire:
             stream = iter(replies[place])
             for at, asking in indices:
                 mine = []
-                for _ in commands:
+                for _ in commands[at]:
                     if asking and isinstance(refused := next(stream), ResponseError):
                         raise unavailable(refused, self._node(place))
                     mine.append(next(stream))

@@ -62,7 +62,11 @@ class RestWire:
         """See `Wire.each`."""
         answers = self._send([[command, key] for command in commands for key in keys])
         count = len(keys)
-        return [answers[at : at + count] for at in range(0, len(answers), count or 1)]
+        return [answers[at * count : (at + 1) * count] for at in range(len(commands))]
+
+    def ask(self, commands: Sequence[Sequence[bytes]]) -> list[Any]:
+        """See `Wire.ask`."""
+        return self._send(commands)
 
     def notes(self) -> list[str]:
         """See `Wire.notes`."""

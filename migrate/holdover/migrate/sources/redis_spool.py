@@ -5,10 +5,17 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING
 
+from redis.crc import key_slot
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _PAGE = 1000
+#: A part is a range of the hash slots that a cluster divides its keys by.
+PARTS = 16
+_SLOTS = 16_384
+_ALL = "SELECT id, key FROM keys WHERE id > ? ORDER BY id LIMIT ?"
+_OF_PART = "SELECT id, key FROM keys WHERE part(key) = ? AND id > ? ORDER BY id LIMIT ?"
 
 
 class Spool:
@@ -42,19 +49,33 @@ class Spool:
         self._db.execute("DROP TABLE scanned")
         self.count = self._db.execute("SELECT count(*) FROM keys").fetchone()[0]
 
-    def pages(self) -> Iterator[list[bytes]]:
-        """Give the keys, up to a thousand at a time."""
+    def pages(self, part: int | None = None) -> Iterator[list[bytes]]:
+        """Give the keys, or those of a part, up to a thousand at a time."""
+        select = _ALL
+        of: tuple[int, ...] = ()
+        if part is not None:
+            self._divide()
+            select, of = _OF_PART, (part,)
         last = 0
-        while page := self._db.execute(
-            "SELECT id, key FROM keys WHERE id > ? ORDER BY id LIMIT ?", (last, _PAGE)
-        ).fetchall():
+        while page := self._db.execute(select, (*of, last, _PAGE)).fetchall():
             last = page[-1][0]
             yield [key for _, key in page]
+
+    def _divide(self) -> None:
+        """Sort the keys by part, where they are asked for so."""
+        self._db.create_function("part", 1, part_of, deterministic=True)
+        self._db.execute("CREATE INDEX IF NOT EXISTS keys_by_part ON keys (part(key))")
 
     def remove(self, keys: Iterable[bytes]) -> None:
         """Forget keys."""
         self._db.execute("CREATE INDEX IF NOT EXISTS keys_by_key ON keys (key)").close()
         self._db.executemany("DELETE FROM keys WHERE key = ?", zip(keys, strict=True))
+
+    def holds(self, key: bytes) -> bool:
+        """Tell whether a key is there."""
+        self._db.execute("CREATE INDEX IF NOT EXISTS keys_by_key ON keys (key)").close()
+        found = self._db.execute("SELECT 1 FROM keys WHERE key = ?", (key,)).fetchone()
+        return found is not None
 
     def add_session(self, root: str, session: str) -> None:
         """Note a session, which may be noted already."""
@@ -71,3 +92,8 @@ class Spool:
     def close(self) -> None:
         """Give the disk space back."""
         self._db.close()
+
+
+def part_of(key: bytes) -> int:
+    """The part of a key: the same in every run, whatever server holds it."""
+    return key_slot(key) * PARTS // _SLOTS

@@ -10,7 +10,12 @@ import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 from redis.backoff import NoBackoff
-from redis.exceptions import AuthenticationError, RedisError, ResponseError
+from redis.exceptions import (
+    AuthenticationError,
+    NoPermissionError,
+    RedisError,
+    ResponseError,
+)
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
@@ -59,6 +64,10 @@ class Wire(Protocol):
         self, commands: Sequence[bytes], keys: Sequence[bytes]
     ) -> list[Sequence[Any]]:
         """The answers of each key to the first command, to the second, and so on."""
+        ...
+
+    def ask(self, commands: Sequence[Sequence[bytes]]) -> list[Any]:
+        """The answers to whole commands, whose second word is the key."""
         ...
 
     def notes(self) -> list[str]:
@@ -180,7 +189,11 @@ class ServerWire:
         request = b"".join([packed_each(command, keys) for command in commands])
         count = len(keys)
         answers = self.ask_all(request, count * len(commands))
-        return [answers[at : at + count] for at in range(0, len(answers), count or 1)]
+        return [answers[at * count : (at + 1) * count] for at in range(len(commands))]
+
+    def ask(self, commands: Sequence[Sequence[bytes]]) -> list[Any]:
+        """See `Wire.ask`."""
+        return self.ask_all(b"".join(map(packed, commands)), len(commands))
 
     def notes(self) -> list[str]:
         """See `Wire.notes`."""
@@ -230,6 +243,12 @@ def may_pass(error: Exception) -> bool:
     """Whether it is worth asking again; a refused login is not."""
     passing = isinstance(error, RedisConnectionError | RedisTimeoutError | OSError)
     return passing and not isinstance(error, AuthenticationError)
+
+
+def is_hidden(answer: Any) -> bool:
+    """Whether the user may not read this key, though others perhaps."""
+    # Else the command is refused: "… has no permissions to run the 'llen' command".
+    return isinstance(answer, NoPermissionError) and "access" in str(answer)
 
 
 def unavailable(error: BaseException, address: str) -> SourceUnavailable:
