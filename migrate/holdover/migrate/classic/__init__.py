@@ -1,0 +1,1 @@
+"""The way back: what old releases read, written from a store."""
