@@ -70,10 +70,7 @@ class LegacyFile(OldHistory):
         return self._items(numbered(_readable(text)))
 
     def _decoded(self, raw: bytes) -> str:
-        found = [name for mark, name in _MARKS if raw.startswith(mark)]
-        for encoding in (self._encoding, *found, "utf-8", locale.getencoding()):
-            if encoding is None:
-                continue
+        for encoding in encodings(raw, self._encoding):
             try:
                 return raw.decode(encoding)
             except (UnicodeDecodeError, LookupError):
@@ -84,6 +81,15 @@ class LegacyFile(OldHistory):
             self._root,
         )
         return raw.decode(errors="replace")
+
+
+def encodings(raw: bytes, named: str | None = None) -> Iterator[str]:
+    """What a file may be encoded in that begins like this, the likeliest first."""
+    if named is not None:
+        yield named
+    yield from (name for mark, name in _MARKS if raw.startswith(mark))
+    yield "utf-8"
+    yield locale.getencoding()
 
 
 def _readable(text: str) -> Iterator[Any]:
