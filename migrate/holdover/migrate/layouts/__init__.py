@@ -1,0 +1,1 @@
+"""Other shapes of the same records: `migrate --layout langmem|deepagents`."""

@@ -1,0 +1,1 @@
+"""Sessions as LangGraph threads: `migrate --into threads`."""
