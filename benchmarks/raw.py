@@ -90,6 +90,71 @@ def redis_to_postgres(client, dsn: str) -> None:
         flush()
 
 
+def _history(dsn: str):
+    """Every message of a table: its prefix, its key and its JSON text, in batches."""
+    with psycopg.connect(dsn) as conn, conn.cursor(name="raw") as cur:
+        cur.itersize = BATCH
+        cur.execute("SELECT id, session_id, message::text FROM message_store")
+        while rows := cur.fetchmany(BATCH):
+            yield [
+                (f"message_store.{session}.messages", f"{number:032x}", text)
+                for number, session, text in rows
+            ]
+
+
+def history_to_sqlite(dsn: str, target: Path) -> None:
+    """A server-side cursor and `executemany`, nothing else."""
+    write = sqlite_store.connect(str(target))
+    sqlite_store.ensure_schema(write, vectors=False)
+    for rows in _history(dsn):
+        write.execute("BEGIN IMMEDIATE")
+        write.executemany(
+            "INSERT INTO store (prefix, key, value) VALUES (?, ?, CAST(? AS BLOB))",
+            rows,
+        )
+        write.execute("COMMIT")
+    write.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    write.close()
+
+
+def history_to_postgres(source: str, target: str) -> None:
+    """A server-side cursor; COPY to a staging table and upsert."""
+    with psycopg.connect(target) as conn:
+        conn.execute(
+            "CREATE TEMP TABLE stage (prefix text, key text, value jsonb) "
+            "ON COMMIT DELETE ROWS"
+        )
+        for rows in _history(source):
+            lines = "".join(
+                f"{prefix}\t{key}\t" + text.replace("\\", "\\\\") + "\n"
+                for prefix, key, text in rows
+            )
+            with conn.cursor() as cur:
+                with cur.copy("COPY stage FROM STDIN") as copy:
+                    copy.write(lines)
+                cur.execute(
+                    "INSERT INTO store (prefix, key, value) "
+                    "SELECT prefix, key, value FROM stage ON CONFLICT (prefix, key) "
+                    "DO UPDATE SET value = EXCLUDED.value"
+                )
+            conn.commit()
+
+
+def naive_history(dsn: str, store, sessions: int) -> int:
+    """What most scripts do: the classic class reads, a loop of `store.put` writes."""
+    from langchain_community.chat_message_histories import PostgresChatMessageHistory
+
+    moved = 0
+    for number in range(sessions):
+        session = f"user{number:06d}"
+        history = PostgresChatMessageHistory(session, connection_string=dsn)
+        for place, message in enumerate(history.messages):
+            value = {"type": message.type, "data": message.model_dump(mode="json")}
+            store.put(("message_store", session, "messages"), f"{place:032x}", value)
+            moved += 1
+    return moved
+
+
 def naive_redis_to_postgres(client, dsn: str) -> int:
     """What most scripts do: a loop of `get` and `store.put`."""
     from langgraph.store.postgres import PostgresStore

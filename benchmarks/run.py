@@ -1,6 +1,6 @@
 """Measure what DESIGN promises, side by side in one run; prints ratios.
 
-    python benchmarks/run.py [--items 200000] [--only copy,verify,…]
+    python benchmarks/run.py [--items N] [--only sqlite,redis,…] [--full]
 
 Each ratio compares two things that ran one after the other, several times in turn;
 the medians are compared. Absolute figures depend on the machine.
@@ -23,6 +23,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 import data
 import raw
+import scale
 from codemod import codemod
 from conversations import conversations
 from entity_turn import entity_turn
@@ -323,19 +324,39 @@ GROUPS = {
     "entity-turn": entity_turn,
     "shim": shim,
     "codemod": codemod,
+    "history": scale.history,
+    "redis-scale": scale.redis_scale,
+    "resume": scale.resume,
+    "workers": scale.workers,
+    "dask": scale.dask,
 }
+ITEMS = 200_000
+#: Those that are asked about a million (`--full`), and take less by default.
+LARGE = {
+    "history": 50_000,
+    "redis-scale": 50_000,
+    "resume": 50_000,
+    "workers": 50_000,
+    "dask": 50_000,
+}
+FULL = 1_000_000
 
 
 def main() -> None:
     """Run the groups and print one table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--items", type=int, default=200_000)
+    parser.add_argument("--items", type=int)
+    parser.add_argument(
+        "--full", action="store_true", help="a million for the large ones"
+    )
     parser.add_argument("--only", default=",".join(GROUPS))
     arguments = parser.parse_args()
     print("| what | ours | ratio | target | |\n|---|---|---|---|---|")
     for name in arguments.only.split(","):
         with tempfile.TemporaryDirectory(prefix="holdover-bench-") as folder:
-            for row in GROUPS[name](arguments.items, Path(folder)):
+            items = FULL if arguments.full and name in LARGE else arguments.items
+            items = items or LARGE.get(name, ITEMS)
+            for row in GROUPS[name](items, Path(folder)):
                 print("| " + " | ".join(row) + " |", flush=True)
 
 

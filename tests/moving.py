@@ -6,12 +6,14 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
 from contextlib import closing, contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 #: As `SQLiteEntityStore` of 0.3.27 and later leaves it in `sqlite_master`.
@@ -374,7 +376,7 @@ def normal(items):
     return items
 
 
-def until(condition, seconds=30):
+def until(condition, seconds=120):
     """Wait until something is so."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -382,7 +384,30 @@ def until(condition, seconds=30):
         time.sleep(0.01)
 
 
-# The command.
+# A plan, and the command.
+
+
+def asked_for(plan_of, options):
+    """Add what the plan's blockers ask for, taking their first advice, until none."""
+    from holdover.migrate.options import Options
+    from holdover.migrate.sources.base import ReadOptions
+
+    for _ in range(20):
+        blockers = plan_of(options).blockers
+        if not blockers:
+            return options
+        for blocker in blockers:
+            words = shlex.split(blocker.fix)
+            word, value, read = words[0], words[1], options.read
+            if word == "--root":
+                named = [b for a, b in pairwise(words) if a == "--root"]
+                change = {"roots": tuple(dict.fromkeys((*read.roots, *named)))}
+            elif word == "--ambiguous":
+                change = {"ambiguous": value.partition("|")[0]}
+            else:
+                raise AssertionError(blocker.fix)
+            options = Options(read=ReadOptions(**{**vars(read), **change}))
+    raise AssertionError("the plan never runs out of blockers")
 
 
 def run_cli(*arguments, cwd, env=None, timeout=120):

@@ -35,8 +35,14 @@ class Doomed:
             env=environment(),
         )
 
-    def run(self, what, source, target, *, kill_after=None, crash_at=None, **options):
-        """Carry out a command; give its exit code, negative where it was killed."""
+    def run(
+        self, what, source, target, *, kill_after=None, kill=None, crash_at=None,
+        **options,
+    ):  # fmt: skip
+        """Carry out a command; give its exit code, negative where it was killed.
+
+        `kill` is called with its pid after `kill_after` seconds; else it is killed.
+        """
         order = {
             "what": what,
             "source": source,
@@ -53,7 +59,7 @@ class Doomed:
         if kill_after is not None:
             time.sleep(kill_after)
             with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+                kill(pid) if kill else os.kill(pid, signal.SIGKILL)
         code = int(self.process.stdout.readline())
         if code == 70:
             raise AssertionError((self.cwd / "error").read_text("utf-8"))

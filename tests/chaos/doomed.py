@@ -58,6 +58,8 @@ def count_statements(crash_at, note):
 
 
 def carry_out(order):
+    import old_sources
+
     from holdover.migrate.options import Options
     from holdover.migrate.rollback import rollback
     from holdover.migrate.run import migrate
@@ -68,6 +70,8 @@ def carry_out(order):
     if order["what"] == "rollback":
         rollback(order["target"])
         return 0
+    if "workers" in order["options"]:
+        old_sources.divide_what_is_small()
     options = Options(**order["options"])
     return migrate(order["source"], order["target"], options).exit_code
 
@@ -82,9 +86,11 @@ def child(order):
 
 
 def main():
+    sys.path.insert(0, str(Path(__file__).parents[1]))
     import holdover.migrate.rollback
     import holdover.migrate.run
     import holdover.migrate.sources.redis
+    import holdover.migrate.sources.sql
     import holdover.migrate.sources.sqlite
     import holdover.migrate.targets.postgres
     import holdover.migrate.targets.redis
