@@ -15,13 +15,16 @@ def messages_in(target):
         if namespace[-1] != "messages":
             continue
         scope = tuple(map(unescape, namespace[:-1]))
-        found[scope] = [_content(values[key]) for key in sorted(values)]
+        found[scope] = [content_of_value(values[key]) for key in sorted(values)]
     return found
 
 
-def _content(value):
+def content_of_value(value):
+    """What an item of any kind holds, its escapes undone."""
     content = value["content"]
     for path in value["meta"].get("escaped", ()):
+        if not path.startswith("content."):
+            continue
         *parents, last = path.split(".")[1:]
         place = content
         for name in parents:

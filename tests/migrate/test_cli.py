@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import stat
+import subprocess
+import sys
+from contextlib import suppress
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from moving import (
     DDL,
+    environment,
+    files_of,
     ledger_text,
     many,
     read_plainly,
@@ -104,6 +110,29 @@ def test_a_whole_migration_as_printed(command, source, target):
         "undone    2 removed, 0 restored, 0 changed since and left\n"
     )
     assert command("status", target).stdout == f"runs      none recorded in {target}\n"
+
+
+@pytest.mark.parametrize("words", [["--dry-run"], ["--yes"], []])
+def test_what_was_never_stored_is_told_once(old_file, sqlite_target, folder, words):
+    """On a terminal, too, where the whole plan is shown and the copy asked for."""
+    source = write_old_file(old_file, many(5))
+    main, terminal = os.openpty()
+    done = subprocess.Popen(
+        [sys.executable, "-m", "holdover.migrate.cli", "migrate", source,
+         sqlite_target, *words],
+        cwd=folder, stdin=terminal, stdout=terminal, stderr=terminal,
+        env=environment({"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "500"}),
+    )  # fmt: skip
+    os.close(terminal)
+    os.write(main, b"y\n")
+    shown = b""
+    with suppress(OSError):
+        while part := os.read(main, 65536):
+            shown += part
+    os.close(main)
+    assert done.wait(60) == 0
+    assert shown.count(b"were never stored in them") == 1
+    assert (b"5 of 5 equal" in shown) == (words != ["--dry-run"])
 
 
 def test_json_of_every_command(command, source, target, old_file):
@@ -399,6 +428,7 @@ def test_the_report_is_a_valid_page(command, sqlite_target, old_file, folder):
     source = hostile_file(old_file)
     command("migrate", source, sqlite_target, "--report", "report.html",
             "--root", "memory_store", "--root", "other")  # fmt: skip
+    assert stat.S_IMODE((folder / "report.html").stat().st_mode) == 0o600
     text = (folder / "report.html").read_text("utf-8")
     page = Page()
     page.feed(text)
@@ -464,15 +494,8 @@ def test_results_and_progress_go_different_ways(old_file, sqlite_target, folder)
 
 
 def test_progress_on_a_terminal_is_on_stderr(old_file, sqlite_target, folder):
-    import os
-    import pty
-    import subprocess
-    import sys
-
     source = write_old_file(old_file, many(50))
-    main, terminal = pty.openpty()
-    from moving import environment
-
+    main, terminal = os.openpty()
     command = [sys.executable, "-m", "holdover.migrate.cli", "migrate"]
     done = subprocess.Popen(
         [*command, source, sqlite_target],
@@ -546,3 +569,98 @@ def test_python_and_the_command_agree(command, target, old_file):
     again = migrate(source, target)
     assert again.copy.run == done["copy"]["run"]
     assert dataclasses.asdict(again.verify)["equal"] == done["verify"]["equal"] == 20
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--thread-id", "x-{session}"],
+        ["--jsonb"],
+        ["--dims", "3"],
+        ["--vectors", "keep"],
+        ["--field", "sesion=user"],
+        ["--into", "threads", "--workers", "2"],
+        ["--into", "threads", "--scheduler", "tcp://127.0.0.1:1"],
+        ["--into", "threads", "--index", "openai:x", "--dims", "3"],
+        ["--workers", "2", "--scheduler", "tcp://127.0.0.1:1"],
+        ["--layout", "classic", "--into", "threads"],
+        ["--layout", "classic", "--workers", "2"],
+        ["--layout", "classic", "--on-conflict", "skip"],
+        ["--layout", "classic", "--roles", "alternate"],
+        ["--layout", "classic", "--report", "r.html"],
+        ["--layout", "classic", "--setup-only"],
+        ["--setup-only", "--dry-run"],
+        ["--setup-only", "--report", "r.html"],
+        ["--setup-only", "--into", "threads"],
+    ],
+)
+def test_a_choice_that_would_do_nothing_is_refused(
+    command, source, sqlite_target, words, folder, monkeypatch
+):
+    monkeypatch.chdir(folder)
+    shown = command("migrate", source, sqlite_target, *words)
+    assert shown.exit_code == 2
+    (said,) = shown.stderr.splitlines()
+    assert words[0] in said
+    assert shown.stdout == ""
+    assert rows_of(sqlite_target) == {}
+    assert list(folder.iterdir()) == []
+
+
+#: Of every form, and as they are mistyped: what is refused or cannot be reached.
+WITH_PASSWORDS = [
+    "postgresql://u:s3cret@127.0.0.1:1/d",
+    "postgresql://127.0.0.1:1/d?user=u&password=s3cret",
+    "postgresql://u:s3cret",
+    "postgresql://u:s3cret@[::1/d",
+    "host=127.0.0.1 dbname=d password='a s3cret'",
+    "mysql://u:s3cret@127.0.0.1:1/d",
+    "mysql+nodriver://u:s3cret@127.0.0.1:1/d",
+    "mariadb://u:x@s3cret@127.0.0.1:1/d",
+    "mongodb://u:s3cret@127.0.0.1:port/d",
+    "mongodb://u:s3cret@127.0.0.1:1/d?serverSelectionTimeoutMS=9",
+    "mongodb//u:s3cret@h/d",
+    "dynamodb://key:s3cret@TABLE",
+    "dynamodb://TABLE?aws_secret_access_key=s3cret",
+    "dynamodb://s3cret@[::1",
+    "redis://s3cret@127.0.0.1:port/0",
+    "redis://127.0.0.1:port/0?password=s3cret",
+    "upstash+https://s3cret@[::1",
+    "redis://:s3cret",
+    "unix://u:s3cret@/no/such.sock",
+    "redis+sentinel://u:s3cret@127.0.0.1:1/n/x?sentinel_password=s3cret",
+    "https://h.invalid/?_token=s3cret",
+    "env:mysql://u:s3cret@h/d",
+    "env:HOLDS_ONE",
+    "file://u:s3cret@h/x",
+    "file://s3cret@[::1/x",
+    "jdbc:mysql://u:s3cret@h/d",
+    "URL=mysql://u:s3cret@h/d",
+    "failing_factory:make",
+]
+
+
+@pytest.mark.parametrize("address", WITH_PASSWORDS)
+def test_no_form_of_an_address_shows_its_password(
+    command, source, folder, monkeypatch, address
+):
+    (folder / "failing_factory.py").write_text(
+        "def make(*_):\n    raise RuntimeError('s3cret')\n"
+    )
+    before = files_of(folder)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setenv("HOLDS_ONE", "mysql://u:s3cret@127.0.0.1:1/d")
+    monkeypatch.chdir(folder.parent)
+    for words, codes in [
+        (["scan", address], {2, 4}),
+        (["scan", address, address], {2}),
+        (["migrate", source, address], {2, 4}),
+        ([address], {2}),
+    ]:
+        shown = command(*words)
+        assert "s3cret" not in shown.output, words
+        assert "Traceback" not in shown.output, words
+        assert shown.exit_code in codes, (words, shown.output)
+        assert shown.stdout == ""
+    monkeypatch.chdir(folder)
+    assert {k: v for k, v in files_of(folder).items() if "pyc" not in str(k)} == before

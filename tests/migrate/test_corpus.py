@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-import shlex
 import shutil
 from collections import Counter
 from datetime import datetime
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from moving import (
+    asked_for,
     database,
     files_of,
     read_plainly,
@@ -95,26 +94,6 @@ def truth_of(release, name):
             else:
                 refused += 1
     return truth, refused
-
-
-def asked_for(plan_of, options):
-    """Add what the plan's blockers ask for, taking their first advice, until none."""
-    for _ in range(20):
-        blockers = plan_of(options).blockers
-        if not blockers:
-            return options
-        for blocker in blockers:
-            words = shlex.split(blocker.fix)
-            word, value, read = words[0], words[1], options.read
-            if word == "--root":
-                named = [b for a, b in pairwise(words) if a == "--root"]
-                change = {"roots": tuple(dict.fromkeys((*read.roots, *named)))}
-            elif word == "--ambiguous":
-                change = {"ambiguous": value.partition("|")[0]}
-            else:
-                raise AssertionError(blocker.fix)
-            options = Options(read=ReadOptions(**{**vars(read), **change}))
-    raise AssertionError("the plan never runs out of blockers")
 
 
 @pytest.mark.parametrize(("release", "name"), WHOLE)

@@ -57,12 +57,10 @@ def expected(sessions):
 def test_wrong_paths(tmp_path, sqlite_target, command):
     text = tmp_path / "notes.txt"
     text.write_text("remember the milk, " * 100, "utf-8")
-    (tmp_path / "a folder").mkdir()
     before = files_of(tmp_path)
     for path, said in [
         (tmp_path / "absent.db", "absent.db"),
         (tmp_path / "no" / "such" / "folder.db", "folder.db"),
-        (tmp_path / "a folder", "a folder"),
         (text, "notes.txt"),
         ("https://example.com/x", "https://example.com/x"),
         ("env:NOT_SET_ANYWHERE", "NOT_SET_ANYWHERE"),
@@ -513,20 +511,38 @@ def test_the_resume_command_resumes(target, old_file, folder):
     assert read_summaries(target) == expected(sessions)
 
 
-def test_an_unforeseen_error_keeps_its_traceback(source, sqlite_target, folder):
-    """What nobody foresaw has to be reported; it still writes nothing."""
-    code = """
-from holdover.migrate import cli, run
+@pytest.mark.parametrize("words", [[], ["--workers", "2"]])
+def test_an_unforeseen_error_says_where_it_was(tmp_path, sqlite_target, folder, words):
+    """What nobody foresaw has to be reported, without what is in it.
+
+    A driver quotes the row that it could not write, and a factory its password.
+    """
+    histories = tmp_path / "histories"
+    histories.mkdir()
+    for number in range(20):
+        message = [{"type": "human", "data": {"content": "hi"}}]
+        (histories / f"{number}.json").write_text(json.dumps(message))
+    (folder / "sitecustomize.py").write_text(
+        f"""
+from holdover.migrate import copying
 def broken(*_, **__):
-    raise ZeroDivisionError
-run.make_plan = broken
-cli.main()
+    try:
+        raise KeyError("{SECRET}")
+    except KeyError as error:
+        raise ZeroDivisionError("{SECRET}") from error
+copying.Copier._apply = broken
 """
-    done = start_cli("migrate", source, sqlite_target, cwd=folder, code=code)
-    _, err = done.communicate(timeout=60)
-    assert "ZeroDivisionError" in err
+    )
+    done = run_cli("migrate", histories, sqlite_target, *words, cwd=folder,
+                   env={"PYTHONPATH": str(folder)})  # fmt: skip
     assert done.returncode == 4  # failed; 1 would say that there are differences
-    assert rows_of(sqlite_target) == {}
+    assert "KeyError" in done.stderr
+    assert "ZeroDivisionError" in done.stderr
+    assert "sitecustomize.py" in done.stderr
+    assert ("worker.py" in done.stderr) == bool(words)
+    assert SECRET not in done.stdout + done.stderr
+    assert "left out" in done.stderr.splitlines()[-1]
+    assert read_summaries(sqlite_target) == {}
 
 
 def test_help_answers_without_loading_much(folder):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import sqlite3
+import sys
 import time
+import types
 from contextlib import closing
 
 import pytest
+from langchain_core.messages import HumanMessage
 from moving import (
     ledger_text,
     plain_store,
@@ -242,6 +246,18 @@ def test_what_ended_in_the_source_is_no_deletion(target, redis, redis_url):
     assert live.keys() <= {"Soon"}  # which no reader of ours sees any more
 
 
+def test_what_is_no_entity_is_none_in_a_later_pass_either(
+    redis, redis_url, sqlite_target
+):
+    """A key of another type is left out; a pass that looks anew finds that, too."""
+    redis.set("memory_store:s:Ana", "old Ana")
+    redis.hset("memory_store:s:profile", "a", "b")
+    assert migrate(redis_url, sqlite_target).exit_code == 0
+    for final in (False, True):
+        done = sync(redis_url, sqlite_target, final=final)
+        assert (done.exit_code, done.rejects) == (0, {})
+
+
 def push(redis, session, *texts):
     messages = [json.dumps({"type": "human", "data": {"content": t}}) for t in texts]
     redis.lpush(f"message_store:{session}", *messages)
@@ -275,6 +291,72 @@ def test_a_trimmed_list_keeps_its_messages_and_a_cleared_one_is_gone(
         "another talk",
     ]
     assert texts_of(target, "cleared") == []
+
+
+def half_written(folder, _):
+    said = [{"type": "human", "data": {"content": text}} for text in "abc"]
+    held = folder / "chats"
+    for name in ("below/ana", "bob", "cleo"):
+        (held / name).parent.mkdir(parents=True, exist_ok=True)
+        (held / f"{name}.json").write_text(json.dumps(said), "utf-8")
+        os.utime(held / f"{name}.json", (1_700_000_000, 1_700_000_000))
+
+    def broken():
+        (held / "below/ana.json").write_text('[{"type": "hum', "utf-8")
+        os.utime(held / "below/ana.json", (1_700_000_000, 1_700_000_000))
+        (held / "bob.json").unlink()
+
+    return held.as_uri(), {}, broken, (3, 3)
+
+
+def server_away(_, monkeypatch):
+    app, away, gone = types.ModuleType("the_app"), [], []
+
+    def factory(session):
+        if session in away:
+            raise ConnectionError
+        said = [] if session in gone else [HumanMessage(text) for text in "abc"]
+        return types.SimpleNamespace(messages=said)
+
+    app.factory = factory
+    monkeypatch.setitem(sys.modules, "the_app", app)
+
+    def broken():
+        away.append("ana")
+        gone.append("bob")
+
+    names = frozenset({"ana", "bob", "cleo"})
+    return "the_app:factory", {"sessions": names}, broken, (3, 3)
+
+
+def dump_cut_off(folder, _):
+    path = folder / "memories.json"
+    held = {
+        str(at): {"id": str(at), "vector": [at], "text": f"turn {at}", "metadata": {}}
+        for at in range(5)
+    }
+    path.write_text(json.dumps(held), "utf-8")
+    cut = path.read_text("utf-8")[:100]
+    return str(path), {}, lambda: path.write_text(cut, "utf-8"), (4, 0)
+
+
+@pytest.mark.parametrize("made", [half_written, server_away, dump_cut_off])
+def test_what_cannot_be_read_now_is_not_deleted(
+    made, tmp_path, sqlite_target, monkeypatch
+):
+    address, read, broken, (unknown, deleted) = made(tmp_path, monkeypatch)
+    options = Options(read=ReadOptions(**read))
+    migrate(address, sqlite_target, options)
+    before = read_plainly(sqlite_target)
+    broken()
+
+    done = sync(address, sqlite_target, options, on_source_delete="delete")
+
+    assert sum(done.rejects.values()) == 1
+    found = done.deletions
+    assert (found.unknown, found.deleted, found.removed) == (unknown, deleted, deleted)
+    left = {n: v for n, v in before.items() if "bob" not in n}
+    assert read_plainly(sqlite_target) == left
 
 
 # Lifetimes.

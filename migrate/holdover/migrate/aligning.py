@@ -13,19 +13,22 @@ from typing import TYPE_CHECKING, Any
 
 from holdover.compat import records
 from holdover.compat.errors import InvalidScope, UnportableValue
-from holdover.compat.message_keys import is_adopted_key
+from holdover.compat.message_keys import MAX_POSITION, adopted_key, is_adopted_key
+from holdover.migrate.sources.base import Batch
+from holdover.migrate.sources.whole import size_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from holdover.migrate.building import RowBuilder
-    from holdover.migrate.sources.base import (
-        Batch,
-        Partition,
-        Source,
-        SourceItem,
-    )
+    from holdover.migrate.sources.base import Partition, Source, SourceItem
     from holdover.migrate.targets.base import Row, Target
+
+#: So much of a session tells where it belongs: no more of it is kept in memory.
+_ENOUGH = 10_000
+_ENOUGH_BYTES = 16 << 20
+
+_Session = tuple[str, ...]
 
 
 class Aligned:
@@ -52,8 +55,7 @@ class Aligned:
             yield from batches
             return
         shifts = _Shifts(self._target, self._builder)
-        for batch in batches:
-            yield batch._replace(items=shifts.applied(batch.items))
+        yield from shifts.applied(batches)
 
     def keys(
         self, partition: Partition, *, size: int = 10_000
@@ -64,8 +66,8 @@ class Aligned:
             yield from pages
             return
         shifts = _Shifts(self._target, self._builder)
-        for items in pages:
-            yield shifts.applied(items)
+        for batch in shifts.applied(Batch(items, [], None) for items in pages):
+            yield batch.items
 
     def _shifts(self, partition: Partition) -> bool:
         # Into an empty target every list goes as it is.
@@ -73,27 +75,60 @@ class Aligned:
 
 
 class _Shifts:
-    """How far each session's positions are shifted, one session after the other."""
+    """How far each session's positions are shifted.
+
+    A session may reach over many batches, however small they are, and its beginning
+    alone may be like many places: batches wait until enough of it was read.
+    """
 
     def __init__(self, target: Target, builder: RowBuilder) -> None:
         self._target, self._builder = target, builder
-        self._session: tuple[str, ...] | None = None
-        self._shift = 0
+        self._session: _Session | None = None
+        self._begun: list[SourceItem] = []
+        self._number = self._size = 0
+        self._found: dict[_Session, int] = {}
 
-    def applied(self, items: Sequence[SourceItem]) -> list[SourceItem]:
-        """The items with the positions that the target knows."""
-        shifted: list[SourceItem] = []
-        for session, group in groupby(items, _session_of):
-            some = list(group)
-            if session != self._session:
-                self._session = session
-                whole = len(shifted) + len(some) < len(items)
-                self._shift = self._found(some, whole=whole)
-            shifted += [_moved(item, self._shift) for item in some]
-        return shifted
+    def applied(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """The batches, with the positions that the target knows."""
+        waiting: list[Batch] = []
+        for batch in batches:
+            waiting.append(batch)
+            for session, group in groupby(batch.items, _session_of):
+                self._add(session, list(group))
+            self._number += len(batch.rejects)
+            if self._number >= _ENOUGH or self._size >= _ENOUGH_BYTES:
+                self._settle(whole=False)
+            if self._session is None or self._session in self._found:
+                yield from self._all_of(waiting)
+                waiting = []
+        self._settle(whole=True)
+        yield from self._all_of(waiting)
 
-    def _found(self, items: Sequence[SourceItem], *, whole: bool) -> int:
-        """How many messages the list lost; `whole` unless it may go on."""
+    def _all_of(self, batches: Sequence[Batch]) -> Iterator[Batch]:
+        for batch in batches:
+            items = [_moved(one, self._found[_session_of(one)]) for one in batch.items]
+            yield batch._replace(items=items)
+        last = self._session
+        self._found = {one: by for one, by in self._found.items() if one == last}
+
+    def _add(self, session: _Session, items: list[SourceItem]) -> None:
+        if session != self._session:
+            self._settle(whole=True)
+            self._session = session
+        elif session in self._found:
+            return
+        self._begun += items
+        self._number += len(items)
+        self._size += sum(size_of(item.content) for item in items)
+
+    def _settle(self, *, whole: bool) -> None:
+        """Find the shift of the session that was begun; `whole` if it has ended."""
+        if self._session is not None and self._session not in self._found:
+            self._found[self._session] = self._shift_of(self._begun, whole=whole)
+        self._begun, self._number, self._size = [], 0, 0
+
+    def _shift_of(self, items: Sequence[SourceItem], *, whole: bool) -> int:
+        """How many messages the list lost."""
         rows: list[Row] = []
         placed: list[int] = []
         for item in items:
@@ -107,16 +142,21 @@ class _Shifts:
                 placed.append(item.position or 0)
         if not rows:
             return 0
-        stem = _stem(rows[0].locator)
-        values = self._target.read([(row.namespace, row.key) for row in rows])
-        if all(
+        stem, namespace = _stem(rows[0].locator), rows[0].namespace
+        places = [(row.namespace, row.key) for row in rows]
+        if whole and placed[-1] < MAX_POSITION:
+            # Something behind the newest: the list lost as much, or more.
+            places.append((namespace, adopted_key(placed[-1] + 1)))
+        values = self._target.read(places)
+        behind = values[len(rows) :]
+        if all(value is None or _neutral(value, stem) for value in behind) and all(
             value is None
             or _neutral(value, stem)
             or _hash(value) == row.value["meta"]["hash"]
-            for row, value in zip(rows, values, strict=True)
+            for row, value in zip(rows, values[: len(rows)], strict=True)
         ):
             return 0
-        known = dict(self._known(rows[0].namespace, stem))
+        known = dict(self._known(namespace, stem))
         hashes = [str(row.value["meta"]["hash"]) for row in rows]
         return _shift(placed, hashes, known, whole=whole)
 
@@ -141,7 +181,8 @@ def _shift(
 ) -> int:
     """The least shift with which nothing that is known differs.
 
-    Without one the list began anew: it goes on behind what is known.
+    Without one the list lost its newest, where nothing differs as it is, or it began
+    anew: it goes on behind what is known.
     """
     newest = max(known, default=-1)
     places: dict[str, list[int]] = {}
@@ -156,15 +197,23 @@ def _shift(
             tried.add(shift)
             if whole and placed[-1] + shift < newest:
                 continue
-            if all(
-                known.get(place + shift, one) == one
-                for place, one in zip(placed, hashes, strict=True)
-            ):
+            if _fits(placed, hashes, known, shift):
                 return shift
+    if _fits(placed, hashes, known, 0):
+        return 0
     return newest + 1 - placed[0]
 
 
-def _session_of(item: SourceItem) -> tuple[str, ...]:
+def _fits(
+    placed: Sequence[int], hashes: Sequence[str], known: Mapping[int, str], shift: int
+) -> bool:
+    return all(
+        known.get(place + shift, one) == one
+        for place, one in zip(placed, hashes, strict=True)
+    )
+
+
+def _session_of(item: SourceItem) -> _Session:
     return (item.kind, item.root, item.session, _stem(item.locator))
 
 

@@ -6,14 +6,28 @@ import functools
 import os
 import signal
 import sys
-import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TextIO
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
+
+from holdover.migrate.cli_options import (
+    PLACING,
+    READING,
+    SHAPING,
+    WRITING,
+    HowLayout,
+    Json,
+    ShowContent,
+    Source,
+    Target,
+    Template,
+    options_of,
+    shares,
+)
 
 if TYPE_CHECKING:
     from holdover.migrate.options import Options
@@ -33,8 +47,9 @@ _GROUPS = {
 }
 _FOOTER = """\
 Addresses: a path, sqlite:///FILE, postgresql://, redis[s]://, unix://,
-redis+sentinel://, module:factory, as a source also upstash+https://HOST,
-or env:NAME to keep a password out of the command line.
+redis+sentinel://, module:factory, or env:NAME to keep a password out of the
+command line; as a source also file:///PATH (a file or a folder), mysql://,
+mariadb://, mongodb://, dynamodb://TABLE and upstash+https://HOST.
 Exit codes: 0 done and verified, 1 differences or rejects, 2 usage,
 3 plan has blockers (nothing written), 4 failed and 130 interrupted
 (run the same command again to resume). `codemod --help` has its own,
@@ -44,6 +59,10 @@ Examples and runbook: https://holdover.readthedocs.io
 """
 _INTERRUPTED = 130
 _FAILED = 4
+
+
+# Of click, which Typer may bring along under a name of its own.
+_Misused: Any = typer.BadParameter.__mro__[1]
 
 
 class _Group(TyperGroup):
@@ -59,9 +78,57 @@ class _Group(TyperGroup):
             with formatter.section(title):
                 formatter.write_dl(rows)
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Remember the words as they were given; see `invoke`."""
+        ctx.meta[__name__] = list(args)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; a word that it cannot use is shown without a password."""
+        try:
+            return super().invoke(ctx)
+        except _Misused as error:
+            from holdover.compat.stores.address import redact_url  # noqa: PLC0415
+
+            for word in ctx.meta[__name__]:
+                error.message = error.message.replace(word, redact_url(word))
+            raise
+
     def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         formatter.write_paragraph()
         formatter.write(_FOOTER)
+
+
+#: Options by what they decide; the others are about the command itself.
+_SECTIONS = {
+    "What is read": (
+        "root", "session", "session_pattern", "session_map", "kind", "ambiguous",
+        "skip", "roles", "field", "only_named", "sample",
+    ),
+    "What is written": (
+        "template", "into", "layout", "jsonb", "thread_id",
+        "on_conflict", "on_source_delete", "ttl", "index", "dims", "vectors",
+    ),
+}  # fmt: skip
+
+
+class _Command(TyperCommand):
+    """Help whose many options are in sections."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        section_of = {one: title for title, of in _SECTIONS.items() for one in of}
+        rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for param in self.get_params(ctx):
+            shown = param.get_help_record(ctx)
+            if shown is not None:
+                title = section_of.get(param.name or "", "Options")
+                if param.param_type_name == "argument":
+                    title = "Arguments"
+                rows.setdefault(title, []).append(shown)
+        for title in ("Arguments", *_SECTIONS, "Options"):
+            if rows.get(title):
+                with formatter.section(title):
+                    formatter.write_dl(rows[title])
 
 
 app = typer.Typer(
@@ -106,13 +173,19 @@ _guarded_for_code = functools.partial(_guarded, failed=2)
 
 
 def _explained(error: Exception, failed: int) -> int:
-    """Say what happened; what we did not foresee keeps its traceback."""
+    """Say what happened; of what we did not foresee, also where."""
     if isinstance(error, typer.Exit | typer.Abort):
         raise error
     from holdover.compat.errors import AddressError, HoldoverError  # noqa: PLC0415
 
     if not isinstance(error, HoldoverError | OSError):
-        traceback.print_exception(error)
+        from holdover.migrate.unforeseen import traced  # noqa: PLC0415
+
+        _say(sys.stderr, traced(error))
+        _complain(
+            "This is a fault of Holdover's, or of code that it was given. What the "
+            "error says is left out: it may hold what is in your data."
+        )
         return failed
     _complain(str(error))
     return 2 if isinstance(error, AddressError) else getattr(error, "exit_code", failed)
@@ -149,241 +222,9 @@ def _main(
     pass
 
 
-class _HowAmbiguous(StrEnum):
-    FAIL = "fail"
-    FIRST = "first"
-    LAST = "last"
-    REJECT = "reject"
-
-
-class _HowConflict(StrEnum):
-    FAIL = "fail"
-    SKIP = "skip"
-    VERSION = "version"
-    OVERWRITE = "overwrite"
-
-
 class _HowSourceDelete(StrEnum):
     KEEP = "keep"
     DELETE = "delete"
-
-
-class _HowRoles(StrEnum):
-    REFUSE = "refuse"
-    ALTERNATE = "alternate"
-
-
-class _HowInto(StrEnum):
-    ITEMS = "items"
-    THREADS = "threads"
-
-
-class _HowLayout(StrEnum):
-    NATIVE = "native"
-    LANGMEM = "langmem"
-    DEEPAGENTS = "deepagents"
-    CLASSIC = "classic"
-
-
-class _HowTtl(StrEnum):
-    KEEP = "keep"
-    DROP = "drop"
-
-
-class _HowVectors(StrEnum):
-    AUTO = "auto"
-    KEEP = "keep"
-    EMBED = "embed"
-
-
-Source = Annotated[str, typer.Argument(metavar="SOURCE", show_default=False)]
-Target = Annotated[str, typer.Argument(metavar="TARGET", show_default=False)]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
-Root = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--root",
-        metavar="NAME",
-        help="Classic table_name or key_prefix; repeatable. Default: what the old "
-        "classes used (memory_store, message_store and others).",
-    ),
-]
-Session = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--session",
-        metavar="ID",
-        help="A session id that exists in the source; repeatable. Decides how names "
-        "are split.",
-    ),
-]
-SessionPattern = Annotated[
-    str | None,
-    typer.Option(metavar="REGEX", help="What a whole session id looks like."),
-]
-SessionMap = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE",
-        help="CSV or JSON: session, and columns for the template (kind is optional).",
-    ),
-]
-Kind = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--kind",
-        metavar="KIND",
-        help="entities, messages, turns, triples or summary; repeatable. Default: all.",
-    ),
-]
-Roles = Annotated[
-    _HowRoles,
-    typer.Option(
-        metavar="HOW",
-        help="Messages that were stored without a type: refuse, or alternate (human "
-        "and AI in turn).",
-    ),
-]
-Field = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--field",
-        metavar="NAME=COLUMN",
-        help="What a custom layout calls id, session, message, created_at, type "
-        "or content; repeatable.",
-    ),
-]
-Ambiguous = Annotated[
-    _HowAmbiguous,
-    typer.Option(
-        metavar="HOW",
-        help="Keys with two readings: fail, first, last (which colon ends the "
-        "session), or reject.",
-    ),
-]
-Skip = Annotated[
-    list[str] | None,
-    typer.Option("--skip", metavar="TABLE", help="Leave a table out; repeatable."),
-]
-Only = Annotated[
-    bool,
-    typer.Option(
-        "--only-named",
-        help="Only sessions named by --session, --session-pattern or --session-map.",
-    ),
-]
-Sample = Annotated[
-    str, typer.Option(metavar="SHARE", help="Whole sessions by hash, for example 1%.")
-]
-Template = Annotated[
-    str,
-    typer.Option(
-        metavar="TEXT", help="Labels of the scope, separated by /, with {names}."
-    ),
-]
-Ttl = Annotated[
-    _HowTtl,
-    typer.Option(
-        metavar="HOW",
-        help="Lifetimes left: keep or drop.",
-    ),
-]
-
-
-Into = Annotated[
-    list[_HowInto] | None,
-    typer.Option(
-        "--into",
-        metavar="WHAT",
-        help="What sessions become: items (of a store, the default) or threads (of a "
-        "LangGraph checkpointer); repeatable.",
-    ),
-]
-Layout = Annotated[
-    _HowLayout,
-    typer.Option(
-        metavar="SHAPE",
-        help="native, langmem, deepagents, or classic (back to what old releases "
-        "read).",
-    ),
-]
-ThreadId = Annotated[
-    str,
-    typer.Option(
-        metavar="TEXT",
-        help="With --into threads: a thread's id, with {names} as in --template.",
-    ),
-]
-ShowContent = Annotated[
-    bool,
-    typer.Option("--show-content", help="Show what differs, texts included."),
-]
-
-
-def _options(
-    *,
-    root: list[str] | None = None,
-    session: list[str] | None = None,
-    session_pattern: str | None = None,
-    kind: list[str] | None = None,
-    ambiguous: _HowAmbiguous = _HowAmbiguous.FAIL,
-    skip: list[str] | None = None,
-    roles: _HowRoles = _HowRoles.REFUSE,
-    field: list[str] | None = None,
-    only_named: bool = False,
-    sample: str = "100%",
-    into: list[_HowInto] | None = None,
-    **rest: Any,
-) -> Options:
-    from holdover.migrate.errors import UsageError  # noqa: PLC0415
-    from holdover.migrate.options import Options  # noqa: PLC0415
-    from holdover.migrate.sources.base import ALL_KINDS, ReadOptions  # noqa: PLC0415
-
-    if unknown := sorted(set(kind or ()) - ALL_KINDS):
-        raise UsageError(
-            f"--kind {unknown[0]}: there are only {', '.join(sorted(ALL_KINDS))}."
-        )
-    read = ReadOptions(
-        roots=tuple(root or ()),
-        kinds=frozenset(kind or ALL_KINDS),
-        sessions=frozenset(session or ()),
-        session_pattern=session_pattern,
-        ambiguous=ambiguous.value,
-        skip=frozenset(skip or ()),
-        roles=roles.value,
-        fields=_pairs(field or ()),
-        only_named=only_named,
-        sample=_share(sample),
-    )
-    written: Any = frozenset(one.value for one in into or (_HowInto.ITEMS,))
-    return Options(read=read, into=written, **rest)
-
-
-def _pairs(fields: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    from holdover.migrate.errors import UsageError  # noqa: PLC0415
-
-    found = []
-    for text in fields:
-        name, equals, column = text.partition("=")
-        if not (name and equals and column):
-            raise UsageError(
-                f"--field {text!r}: give NAME=COLUMN, for example session=user_id."
-            )
-        found.append((name, column))
-    return tuple(found)
-
-
-def _share(text: str) -> float:
-    from holdover.migrate.errors import UsageError  # noqa: PLC0415
-
-    number, percent, _ = text.strip().partition("%")
-    try:
-        share = float(number) / (100 if percent else 1)
-    except ValueError:
-        share = 0.0
-    if not 0 < share <= 1:
-        raise UsageError(f"--sample {text!r}: give a share such as 1% or 0.01.")
-    return share
 
 
 def _print(lines: list[str]) -> None:
@@ -417,23 +258,17 @@ def _finish(
 
 
 @app.command(
+    cls=_Command,
     epilog=_examples(
         "holdover scan entities.db", "holdover scan redis://localhost:6379/0 --root app"
-    )
+    ),
 )
 @_guarded
+@shares(READING)
 def scan(
     source: Source,
-    root: Root = None,
-    session: Session = None,
-    session_pattern: SessionPattern = None,
-    session_map: SessionMap = None,
-    kind: Kind = None,
-    ambiguous: Ambiguous = _HowAmbiguous.FAIL,
-    skip: Skip = None,
-    roles: Roles = _HowRoles.REFUSE,
-    field: Field = None,
     json: Json = False,
+    **given: Any,
 ) -> None:
     """Show the old memory data a source holds. Writes nothing.
 
@@ -443,48 +278,26 @@ def scan(
     from holdover.migrate import report  # noqa: PLC0415
     from holdover.migrate.scan import scan as carry_out  # noqa: PLC0415
 
-    options = _options(
-        root=root,
-        session=session,
-        session_pattern=session_pattern,
-        session_map=session_map,
-        kind=kind,
-        ambiguous=ambiguous,
-        skip=skip,
-        roles=roles,
-        field=field,
-    )
+    options = options_of(**given)
     found = carry_out(source, options)
     _finish("scan", found, report.scan_lines(found), 0, json=json)
 
 
 @app.command(
+    cls=_Command,
     epilog=_examples(
         "holdover migrate entities.db sqlite:///memory.db",
         "holdover migrate env:OLD_REDIS env:NEW_POSTGRES --session-pattern '[^:]+'",
-    )
+    ),
 )
 @_guarded
+@shares(READING, PLACING, SHAPING, WRITING)
 def migrate(
     source: Source,
     target: Target,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Stop after the plan; write nothing.")
     ] = False,
-    root: Root = None,
-    session: Session = None,
-    session_pattern: SessionPattern = None,
-    session_map: SessionMap = None,
-    kind: Kind = None,
-    ambiguous: Ambiguous = _HowAmbiguous.FAIL,
-    skip: Skip = None,
-    roles: Roles = _HowRoles.REFUSE,
-    field: Field = None,
-    only_named: Only = False,
-    sample: Sample = "100%",
-    template: Template = "{root}/{session}",
-    into: Into = None,
-    layout: Layout = _HowLayout.NATIVE,
     jsonb: Annotated[
         bool,
         typer.Option(
@@ -493,23 +306,6 @@ def migrate(
             "PostgresChatMessageHistory.",
         ),
     ] = False,
-    thread_id: ThreadId = "{session}",
-    on_conflict: Annotated[
-        _HowConflict,
-        typer.Option(
-            metavar="HOW",
-            help="Where the target holds another value: fail, skip, version (keep "
-            "ours as a revision) or overwrite.",
-        ),
-    ] = _HowConflict.FAIL,
-    ttl: Ttl = _HowTtl.KEEP,
-    batch: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Records in one transaction.")
-    ] = 10_000,
-    rate: Annotated[
-        float | None,
-        typer.Option(min=0.001, metavar="N", help="At most N records a second."),
-    ] = None,
     workers: Annotated[
         int, typer.Option(min=1, metavar="N", help="Processes that copy.")
     ] = 1,
@@ -519,36 +315,6 @@ def migrate(
             metavar="tcp://HOST:PORT",
             help="Copy by the workers of this Dask scheduler.",
         ),
-    ] = None,
-    max_rejects: Annotated[
-        int | None,
-        typer.Option(min=0, metavar="N", help="Stop after more than N rejects."),
-    ] = None,
-    index: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PROVIDER:MODEL", help="Embed what is searched by meaning."
-        ),
-    ] = None,
-    dims: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="The model's dimensions.")
-    ] = None,
-    vectors: Annotated[
-        _HowVectors,
-        typer.Option(
-            metavar="HOW",
-            help="Old vectors of the model's dimensions: auto (keep them if a few are "
-            "what it makes), keep or embed (anew).",
-        ),
-    ] = _HowVectors.AUTO,
-    run: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ID", help="Go on with this run, wherever the source is now."
-        ),
-    ] = None,
-    rejects: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Where rejects are listed.")
     ] = None,
     report_file: Annotated[
         str | None,
@@ -564,6 +330,7 @@ def migrate(
     ] = False,
     show_content: ShowContent = False,
     json: Json = False,
+    **given: Any,
 ) -> None:
     """Plan, copy and verify. Run again to resume.
 
@@ -572,45 +339,32 @@ def migrate(
     """
     from holdover.compat.stores.address import redact_url  # noqa: PLC0415
     from holdover.migrate import progress, report  # noqa: PLC0415
+    from holdover.migrate.errors import UsageError  # noqa: PLC0415
     from holdover.migrate.run import migrate as carry_out  # noqa: PLC0415
     from holdover.migrate.run import set_up  # noqa: PLC0415
     from holdover.migrate.tallies import Tally  # noqa: PLC0415
     from holdover.migrate.timings import Timed  # noqa: PLC0415
 
-    options = _options(
-        root=root,
-        session=session,
-        session_pattern=session_pattern,
-        session_map=session_map,
-        kind=kind,
-        ambiguous=ambiguous,
-        skip=skip,
-        roles=roles,
-        field=field,
-        only_named=only_named,
-        sample=sample,
-        template=template,
-        into=into,
-        layout=layout.value,
-        thread_id=thread_id,
-        on_conflict=on_conflict.value,
-        ttl=ttl.value,
-        batch=batch,
-        rate=rate,
-        workers=workers,
-        scheduler=scheduler,
-        max_rejects=max_rejects,
-        index=index,
-        dims=dims,
-        vectors=vectors.value,
-        run=run,
-        rejects_file=rejects,
-        show_content=show_content,
+    options = options_of(
+        workers=workers, scheduler=scheduler, show_content=show_content, **given
     )
+    classic = given["layout"] is HowLayout.CLASSIC
+    for sentence, holds in {
+        "--jsonb needs --layout classic.": jsonb and not classic,
+        "--layout classic writes no --report.": classic and report_file,
+        "--layout classic goes without --setup-only.": classic and setup_only,
+        "--setup-only makes tables, and --dry-run nothing.": setup_only and dry_run,
+        "--setup-only writes no --report.": setup_only and report_file,
+        "--setup-only makes the tables of items alone, not those of --into threads.": (
+            setup_only and "threads" in options.into
+        ),
+    }.items():
+        if holds:
+            raise UsageError(sentence, hint="Leave one of the two out.")
     if report_file:
         _check_folder(report_file)
     asks = not (yes or json or not sys.stdin.isatty())
-    if layout is _HowLayout.CLASSIC:
+    if classic:
         _migrate_back(
             source, target, options, jsonb=jsonb, dry_run=dry_run, asks=asks, json=json
         )
@@ -636,10 +390,18 @@ def migrate(
 
         names = redact_url(source), shown
         page = render(PageData(done, *names, tally, reporter.phases))
-        Path(str(report_file)).write_text(page, encoding="utf-8")
+        with _own_file(str(report_file)) as file:
+            file.write(page.encode())
         tally.close()
-    lines = report.migrate_lines(done, shown)
+    planned = asks and done.plan.to_write > 0 and sys.stdout.isatty()
+    lines = report.migrate_lines(done, shown, planned=planned)
     _finish("migrate", done, lines, done.exit_code, json=json)
+
+
+def _own_file(path: str) -> BinaryIO:
+    """A new file that is its owner's alone: names of sessions are in it."""
+    opened = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+    return os.fdopen(opened, "wb")
 
 
 def _check_folder(file: str) -> None:
@@ -693,12 +455,14 @@ def _confirm(plan: Any) -> bool:
 
 
 @app.command(
+    cls=_Command,
     epilog=_examples(
         "holdover sync entities.db sqlite:///memory.db",
         "holdover sync env:OLD_REDIS env:NEW_POSTGRES --final",
-    )
+    ),
 )
 @_guarded
+@shares(READING, PLACING, WRITING)
 def sync(
     source: Source,
     target: Target,
@@ -721,65 +485,8 @@ def sync(
             min=1, metavar="N", help="Give up after N passes over a fast writer."
         ),
     ] = 20,
-    root: Root = None,
-    session: Session = None,
-    session_pattern: SessionPattern = None,
-    session_map: SessionMap = None,
-    kind: Kind = None,
-    ambiguous: Ambiguous = _HowAmbiguous.FAIL,
-    skip: Skip = None,
-    roles: Roles = _HowRoles.REFUSE,
-    field: Field = None,
-    only_named: Only = False,
-    sample: Sample = "100%",
-    template: Template = "{root}/{session}",
-    on_conflict: Annotated[
-        _HowConflict,
-        typer.Option(
-            metavar="HOW",
-            help="Where the target holds another value: fail, skip, version (keep "
-            "ours as a revision) or overwrite.",
-        ),
-    ] = _HowConflict.FAIL,
-    ttl: Ttl = _HowTtl.KEEP,
-    batch: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Records in one transaction.")
-    ] = 10_000,
-    rate: Annotated[
-        float | None,
-        typer.Option(min=0.001, metavar="N", help="At most N records a second."),
-    ] = None,
-    max_rejects: Annotated[
-        int | None,
-        typer.Option(min=0, metavar="N", help="Stop after more than N rejects."),
-    ] = None,
-    index: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PROVIDER:MODEL", help="Embed what is searched by meaning."
-        ),
-    ] = None,
-    dims: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="The model's dimensions.")
-    ] = None,
-    vectors: Annotated[
-        _HowVectors,
-        typer.Option(
-            metavar="HOW",
-            help="Old vectors of the model's dimensions: auto (keep them if a few are "
-            "what it makes), keep or embed (anew).",
-        ),
-    ] = _HowVectors.AUTO,
-    run: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ID", help="Go on with this run, wherever the source is now."
-        ),
-    ] = None,
-    rejects: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Where rejects are listed.")
-    ] = None,
     json: Json = False,
+    **given: Any,
 ) -> None:
     """Follow a source in use, for a switch without loss.
 
@@ -791,30 +498,7 @@ def sync(
     from holdover.migrate.report_sync import pass_line, sync_lines  # noqa: PLC0415
     from holdover.migrate.sync import sync as carry_out  # noqa: PLC0415
 
-    options = _options(
-        root=root,
-        session=session,
-        session_pattern=session_pattern,
-        session_map=session_map,
-        kind=kind,
-        ambiguous=ambiguous,
-        skip=skip,
-        roles=roles,
-        field=field,
-        only_named=only_named,
-        sample=sample,
-        template=template,
-        on_conflict=on_conflict.value,
-        ttl=ttl.value,
-        batch=batch,
-        rate=rate,
-        max_rejects=max_rejects,
-        index=index,
-        dims=dims,
-        vectors=vectors.value,
-        run=run,
-        rejects_file=rejects,
-    )
+    options = options_of(**given)
     this = _command_line(source, target)
 
     def told(done: Any) -> None:
@@ -837,36 +521,23 @@ def sync(
 
 
 @app.command(
+    cls=_Command,
     epilog=_examples(
         "holdover verify entities.db sqlite:///memory.db",
         "holdover verify env:OLD_REDIS env:NEW_POSTGRES --json",
-    )
+    ),
 )
 @_guarded
+@shares(READING, PLACING, SHAPING)
 def verify(
     source: Source,
     target: Target,
-    root: Root = None,
-    session: Session = None,
-    session_pattern: SessionPattern = None,
-    session_map: SessionMap = None,
-    kind: Kind = None,
-    ambiguous: Ambiguous = _HowAmbiguous.FAIL,
-    skip: Skip = None,
-    roles: Roles = _HowRoles.REFUSE,
-    field: Field = None,
-    only_named: Only = False,
-    sample: Sample = "100%",
-    template: Template = "{root}/{session}",
-    into: Into = None,
-    layout: Layout = _HowLayout.NATIVE,
-    thread_id: ThreadId = "{session}",
-    ttl: Ttl = _HowTtl.KEEP,
     run: Annotated[
         str | None, typer.Option(metavar="ID", help="Compare with this run.")
     ] = None,
     show_content: ShowContent = False,
     json: Json = False,
+    **given: Any,
 ) -> None:
     """Compare a source with a target, item by item. Writes nothing.
 
@@ -875,28 +546,15 @@ def verify(
     choices as to migrate.
     """
     from holdover.migrate import progress, report  # noqa: PLC0415
+    from holdover.migrate.errors import UsageError  # noqa: PLC0415
     from holdover.migrate.verify import verify as carry_out  # noqa: PLC0415
 
-    options = _options(
-        root=root,
-        session=session,
-        session_pattern=session_pattern,
-        session_map=session_map,
-        kind=kind,
-        ambiguous=ambiguous,
-        skip=skip,
-        roles=roles,
-        field=field,
-        only_named=only_named,
-        sample=sample,
-        template=template,
-        into=into,
-        layout=layout.value,
-        thread_id=thread_id,
-        ttl=ttl.value,
-        run=run,
-        show_content=show_content,
-    )
+    if given["layout"] is HowLayout.CLASSIC:
+        raise UsageError(
+            "What --layout classic writes is compared before it is shown.",
+            hint="Compare the source of the migration with its target instead.",
+        )
+    options = options_of(run=run, show_content=show_content, **given)
     done = carry_out(source, target, options, reporter=progress.for_stream(quiet=json))
     exit_code = int(not done.clean or bool(done.rejected))
     _finish("verify", done, report.verify_lines(done), exit_code, json=json)
@@ -911,7 +569,9 @@ def verify(
 @_guarded
 def status(
     target: Target,
-    run: Annotated[str | None, typer.Argument(metavar="[RUN]")] = None,
+    run: Annotated[
+        str | None, typer.Argument(metavar="RUN", show_default=False)
+    ] = None,
     json: Json = False,
 ) -> None:
     """List the runs recorded in a target. Writes nothing.
@@ -937,7 +597,9 @@ def status(
 @_guarded
 def rollback(
     target: Target,
-    run: Annotated[str | None, typer.Argument(metavar="[RUN]")] = None,
+    run: Annotated[
+        str | None, typer.Argument(metavar="RUN", show_default=False)
+    ] = None,
     json: Json = False,
 ) -> None:
     """Remove what a run wrote and put back what it replaced.
@@ -957,12 +619,14 @@ def rollback(
 
 
 @app.command(
+    cls=_Command,
     epilog=_examples(
         "holdover retire entities.db sqlite:///memory.db --output retire.sql",
         "holdover retire env:OLD_REDIS env:NEW_POSTGRES --output retire.txt",
-    )
+    ),
 )
 @_guarded
+@shares(READING, PLACING)
 def retire(
     source: Source,
     target: Target,
@@ -975,23 +639,11 @@ def retire(
     kept: Annotated[
         str | None, typer.Option(metavar="FILE", help="Where what stays is listed.")
     ] = None,
-    root: Root = None,
-    session: Session = None,
-    session_pattern: SessionPattern = None,
-    session_map: SessionMap = None,
-    kind: Kind = None,
-    ambiguous: Ambiguous = _HowAmbiguous.FAIL,
-    skip: Skip = None,
-    roles: Roles = _HowRoles.REFUSE,
-    field: Field = None,
-    only_named: Only = False,
-    sample: Sample = "100%",
-    template: Template = "{root}/{session}",
-    ttl: Ttl = _HowTtl.KEEP,
     run: Annotated[
         str | None, typer.Option(metavar="ID", help="What this run moved.")
     ] = None,
     json: Json = False,
+    **given: Any,
 ) -> None:
     """Write the commands that delete what was moved. Deletes nothing.
 
@@ -1003,22 +655,7 @@ def retire(
     from holdover.migrate.report_retire import retire_lines  # noqa: PLC0415
     from holdover.migrate.retire import retire as carry_out  # noqa: PLC0415
 
-    options = _options(
-        root=root,
-        session=session,
-        session_pattern=session_pattern,
-        session_map=session_map,
-        kind=kind,
-        ambiguous=ambiguous,
-        skip=skip,
-        roles=roles,
-        field=field,
-        only_named=only_named,
-        sample=sample,
-        template=template,
-        ttl=ttl.value,
-        run=run,
-    )
+    options = options_of(run=run, **given)
     reporter = progress.for_stream(quiet=json)
     if json and output is None:
         from holdover.migrate.errors import UsageError  # noqa: PLC0415
@@ -1030,9 +667,7 @@ def retire(
             source, target, out, options, kept_file=kept, reporter=reporter
         )
     else:
-        # Names of sessions are in it: it is its owner's alone.
-        opened = os.open(output, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
-        with os.fdopen(opened, "wb") as file:
+        with _own_file(output) as file:
             done = carry_out(
                 source, target, file, options, kept_file=kept, reporter=reporter
             )

@@ -3,14 +3,15 @@
 The places the source holds now are kept on local disk, as digests, so that memory
 stays flat. A list that was trimmed lost its oldest messages to a limit, not because
 anybody wanted them gone: of aligned partitions only a session that vanished as a
-whole counts.
+whole counts. And what lay in something that cannot be read now (a file half written, a
+history whose server does not answer) is not known to be gone.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from hashlib import blake2b
@@ -18,17 +19,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from holdover.compat import journal, records
 from holdover.compat.errors import InvalidScope, UnportableValue
-from holdover.compat.scope import INTERNAL_ROOT
+from holdover.compat.scope import INTERNAL_ROOT, unescape
 from holdover.migrate.building import RowBuilder
 from holdover.migrate.sources.base import SAMPLES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from langgraph.store.base import PutOp
 
     from holdover.compat.stores.backend import Namespace
     from holdover.migrate.ledger import Run
     from holdover.migrate.options import Prepared
-    from holdover.migrate.sources.base import Source
+    from holdover.migrate.sources.base import Partition, Reject, Source, SourceItem
     from holdover.migrate.targets.base import StoredRow, Target
 
 OnSourceDelete = Literal["keep", "delete"]
@@ -48,6 +51,7 @@ class Deletions:
         expired: Its lifetime had ended.
         removed: It was deleted in the target, too, and journaled.
         changed: It would have been, but the application changed it here.
+        unknown: What held it cannot be read now; it is kept.
         examples: Locators of some that were deleted.
     """
 
@@ -55,6 +59,7 @@ class Deletions:
     expired: int = 0
     removed: int = 0
     changed: int = 0
+    unknown: int = 0
     examples: list[str] = field(default_factory=list)
 
 
@@ -72,7 +77,8 @@ def look_for_deletions(
     builder = RowBuilder.of(prepared, run.id)
     with closing(_Places()) as places:
         for partition in source.partitions():
-            for items in source.keys(partition):
+            for items, rejects in _pages(source, partition):
+                places.refuse(rejects)
                 found = []
                 for item in items:
                     try:
@@ -87,10 +93,34 @@ def look_for_deletions(
         for rows in target.rows_of_run(run.id):
             at = records.timestamp(records.now() + _SLACK)
             for row in rows:
-                if row.namespace[0] != INTERNAL_ROOT and row not in places:
+                if row.namespace[0] == INTERNAL_ROOT or row in places:
+                    continue
+                if places.may_hold(_locator(row.value)):
+                    deletions.unknown += 1
+                else:
                     _note(deletions, target, row, run, policy, at)
             beat()
         return deletions
+
+
+def _pages(
+    source: Source, partition: Partition
+) -> Iterator[tuple[Sequence[SourceItem], Sequence[Reject]]]:
+    """The names in a partition; where only reading finds them, with the rejects.
+
+    Where names are read alone, those of what is unreadable are among them.
+    """
+    names = source.keys(partition)
+    first = next(names, None)
+    if first and not first[0].content:
+        yield first, ()
+        for items in names:
+            yield items, ()
+        return
+    if isinstance(names, Generator):
+        names.close()
+    for batch in source.read(partition):
+        yield batch.items, batch.rejects
 
 
 def _note(
@@ -154,13 +184,32 @@ def _delete(target: Target, row: StoredRow, run: Run) -> bool:
     return False
 
 
+def _locator(value: Mapping[str, Any]) -> str:
+    meta = value["meta"]
+    locator = str(meta["source"].get("locator", ""))
+    if "meta.source.locator" in meta.get("escaped", ()):
+        with suppress(InvalidScope):
+            return unescape(locator)
+    return locator
+
+
+def _holders(locator: str) -> list[bytes]:
+    """A record, and what it lies in: a file by its name, a list, a history."""
+    if locator.startswith("file:"):
+        locator = f"file:{locator.rpartition('/')[2].removeprefix('file:')}"
+    return [_digest_of(one) for one in (locator, locator.rpartition("#")[0]) if one]
+
+
 class _Places:
     """Places, on local disk; a key of `None` stands for a whole namespace."""
 
     def __init__(self) -> None:
         self._conn = sqlite3.connect("", isolation_level=None)
         self._conn.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-        self._conn.execute("CREATE TABLE place (digest BLOB PRIMARY KEY) WITHOUT ROWID")
+        for name in ("place", "refused"):
+            self._conn.execute(
+                f"CREATE TABLE {name} (digest BLOB PRIMARY KEY) WITHOUT ROWID"
+            )
 
     def add(self, pairs: Iterable[tuple[Namespace, str | None]]) -> None:
         digests = dict.fromkeys(_digest(*pair) for pair in pairs)
@@ -175,11 +224,29 @@ class _Places:
         query = "SELECT 1 FROM place WHERE digest IN (?, ?)"
         return self._conn.execute(query, digests).fetchone() is not None
 
+    def refuse(self, rejects: Iterable[Reject]) -> None:
+        """Note what could not be read, and what that lies in."""
+        self._conn.executemany(
+            "INSERT OR IGNORE INTO refused VALUES (?)",
+            [(one,) for reject in rejects for one in _holders(reject.locator)],
+        )
+
+    def may_hold(self, locator: str) -> bool:
+        """Whether a record may still be there, in what could not be read."""
+        query = "SELECT 1 FROM refused WHERE digest = ?"
+        return any(
+            self._conn.execute(query, (one,)).fetchone() for one in _holders(locator)
+        )
+
     def close(self) -> None:
         self._conn.close()
 
 
 def _digest(namespace: Namespace, key: str | None) -> bytes:
     # No label holds a dot, and no key a NUL.
-    text = ".".join(namespace) + ("" if key is None else f"\x00{key}")
-    return blake2b(text.encode(), digest_size=_DIGEST_BYTES).digest()
+    return _digest_of(".".join(namespace) + ("" if key is None else f"\x00{key}"))
+
+
+def _digest_of(text: str) -> bytes:
+    raw = text.encode("utf-8", "backslashreplace")
+    return blake2b(raw, digest_size=_DIGEST_BYTES).digest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -38,7 +39,8 @@ def source_identity(address: str) -> str:
     if scheme_of(resolved) in _PATHS:
         of = file_path if scheme_of(resolved) == "file" else sqlite_path
         try:
-            return storable(str(Path(of(resolved)).resolve()))
+            # `Path.resolve` raises where links go in a circle.
+            return storable(os.path.realpath(of(resolved)))
         except AddressError as error:
             raise UsageError(str(error)) from error
     return storable(redact_url(resolved))
@@ -91,7 +93,8 @@ def _shown(error: HoldoverError, address: str) -> str:
     if scheme_of(resolved) == "sqlite" and "@" in resolved:
         with suppress(AddressError):
             path = Path(sqlite_path(resolved))
-            for one in (path.resolve(), path.resolve().parent, path):
+            real = Path(os.path.realpath(path))
+            for one in (real, real.parent, path):
                 text = text.replace(str(one), redact_url(str(one)))
     return text
 
@@ -114,6 +117,14 @@ def opened_source(address: str, prepared: Prepared) -> Iterator[Source]:
         source.close()
 
 
+def begin_reading(source: Source) -> None:
+    """Have a source find what an inventory finds, where nobody takes one of it."""
+    # As a layout sees it, it is read as it is.
+    whole = getattr(source, "whole", source)
+    if (begin := getattr(whole, "begin", None)) is not None:
+        begin()
+
+
 @contextmanager
 def opened_target(
     address: str, *, writing: bool, index: dict[str, Any] | None = None
@@ -130,6 +141,20 @@ def opened_target(
         raise
     except HoldoverError as error:
         raise TargetError(_shown(error, address)) from error
+    except OSError as error:
+        if scheme_of(resolved) not in _PATHS:
+            raise
+        reason = os.strerror(error.errno or 0).lower()
+        raise TargetError(
+            f"The target cannot be opened: {reason}.", hint="Check its path."
+        ) from error
+    except Exception as error:
+        if scheme_of(resolved) != "factory":
+            raise
+        raise TargetError(
+            f"{resolved} failed ({type(error).__name__}).",
+            hint="What it said is left out; call it from Python to see it.",
+        ) from error
     try:
         yield target
     except HoldoverError as error:
@@ -138,7 +163,7 @@ def opened_target(
         raise TargetError(str(error)) from error
     except Exception as error:
         translated = target.backend.translate(error)
-        if translated is error:
+        if not isinstance(translated, HoldoverError):
             raise
         raise TargetError(str(translated)) from error
     finally:

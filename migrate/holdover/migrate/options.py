@@ -11,6 +11,7 @@ import orjson
 
 from holdover.migrate.conflicts import OnConflict
 from holdover.migrate.errors import UsageError
+from holdover.migrate.fitting import check_fit
 from holdover.migrate.mapping import DEFAULT_TEMPLATE, Mapper, SessionMap
 from holdover.migrate.sources.base import ReadOptions
 
@@ -74,6 +75,7 @@ class Options:
         Raises:
             UsageError: They do not.
         """
+        check_fit(self)
         loaded = SessionMap.load(self.session_map) if self.session_map else None
         mapper = Mapper(self.template, loaded, self.read.session_pattern)
         read = self.read

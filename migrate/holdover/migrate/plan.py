@@ -92,8 +92,18 @@ class Plan:
         return self.items_to_write + (self.threads.to_write if self.threads else 0)
 
 
-def make_plan(source: Source, target: Target, prepared: Prepared, run_id: str) -> Plan:
-    """Look at both ends; `run_id` is the run that would be, or is, carried out."""
+def make_plan(
+    source: Source,
+    target: Target,
+    prepared: Prepared,
+    run_id: str,
+    *,
+    again: bool = False,
+) -> Plan:
+    """Look at both ends; `run_id` is the run that would be, or is, carried out.
+
+    With `again` that run read everything once: what is absent is new or unreadable.
+    """
     inventory = source.inventory()
     plan = Plan(source.address, target.address, target.label, inventory)
     plan.blockers += inventory.blockers
@@ -110,19 +120,14 @@ def make_plan(source: Source, target: Target, prepared: Prepared, run_id: str) -
         builder = RowBuilder.of(prepared, run_id)
         source = Aligned(source, target, builder)
         with closing(
-            _Examiner(source, target, builder, prepared, plan, run_id)
+            _Examiner(source, target, builder, prepared, plan, run_id, again=again)
         ) as examiner:
             examiner.examine()
     else:
         items = sum(group.items for group in inventory.groups)
-        # A predicted reject was counted among the items of its table or prefix.
-        plan.decisions = {str(Decision.COPY): max(0, items - _counted_rejects(plan))}
+        plan.decisions = {str(Decision.COPY): items}
     _weigh(plan, target, prepared)
     return plan
-
-
-def _counted_rejects(plan: Plan) -> int:
-    return sum(plan.inventory.rejects.values())
 
 
 class _Examiner:
@@ -136,6 +141,8 @@ class _Examiner:
         prepared: Prepared,
         plan: Plan,
         run_id: str,
+        *,
+        again: bool,
     ) -> None:
         self._source, self._target = source, target
         self._builder, self._plan = builder, plan
@@ -145,9 +152,12 @@ class _Examiner:
         self._decisions: Counter[str] = Counter()
         self._rejects: Counter[str] = Counter()
         self._spool = None if prepared.mapper.injective else _Spool()
-        # Where anything was deleted or forgotten, an absent name says nothing.
-        self._look_at_all = target.holds_marks() or run_steps(
-            target.backend, tombstones.any_there()
+        # Where anything was deleted or forgotten, an absent name says nothing; and
+        # where all that can be read was copied, mostly that it cannot be.
+        self._look_at_all = (
+            again
+            or target.holds_marks()
+            or run_steps(target.backend, tombstones.any_there())
         )
 
     def examine(self) -> None:

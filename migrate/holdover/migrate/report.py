@@ -88,13 +88,14 @@ def line(label: str, text: str) -> str:
     return f"{label:<{_LABEL}}{printable(text)}"
 
 
-def _count(number: int, noun: str, plural: str | None = None) -> str:
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    """A number and its noun, in the form that goes with it."""
     word = noun if number == 1 else plural or f"{noun}s"
     return f"{number:,} {word}"
 
 
 def _of_kind(number: int, kind: str) -> str:
-    return _count(number, kind, _PLURALS.get(kind))
+    return count(number, kind, _PLURALS.get(kind))
 
 
 def _size(number: float) -> str:
@@ -124,12 +125,13 @@ def inventory_lines(inventory: Inventory) -> list[str]:
             line(
                 "found",
                 f"{_of_kind(group.items, group.kind)} in "
-                f"{_count(group.sessions, 'session')} under {group.root!r}"
+                f"{count(group.sessions, 'session')} under {group.root!r}"
                 f" ({_size(group.bytes)})",
             )
         )
         if group.lifetimes:
-            parts = [f"{name} {number:,}" for name, number in group.lifetimes.items()]
+            lasting = group.lifetimes.items()
+            parts = [f"{name} {number:,}" for name, number in lasting if number]
             lines.append(line("lifetimes", " · ".join(parts)))
     if not any(group.items for group in inventory.groups):
         lines.append(line("found", "nothing"))
@@ -139,7 +141,7 @@ def inventory_lines(inventory: Inventory) -> list[str]:
         lines.append(
             line(
                 "ambiguous",
-                f"{_count(inventory.ambiguous_count, 'key')} can be read in two ways",
+                f"{count(inventory.ambiguous_count, 'key')} can be read in two ways",
             )
         )
         readings = (
@@ -149,15 +151,18 @@ def inventory_lines(inventory: Inventory) -> list[str]:
         )
         lines += more(readings, inventory.ambiguous_count)
     lines += _reject_lines(inventory.rejects)
-    lines += [line("note", note) for note in inventory.notes]
-    lines += [line("note", fact) for fact in inventory.never_stored]
-    return lines
+    return lines + note_lines(inventory)
+
+
+def note_lines(inventory: Inventory) -> list[str]:
+    """What has to be known of any result, and what the old form had lost."""
+    return [line("note", one) for one in [*inventory.notes, *inventory.never_stored]]
 
 
 def _skipped_lines(inventory: Inventory) -> list[str]:
     if not inventory.skipped_count:
         return []
-    lines = [line("skipped", _count(inventory.skipped_count, "object"))]
+    lines = [line("skipped", count(inventory.skipped_count, "object"))]
     reasons = (f"{name}: {why}" for name, why in inventory.skipped)
     return lines + more(reasons, inventory.skipped_count)
 
@@ -221,15 +226,22 @@ def plan_lines(plan: Plan) -> list[str]:
     return lines + _blocker_lines(plan.blockers)
 
 
-def migrate_lines(report: MigrateReport, target: str) -> list[str]:
-    """What `migrate` prints: the plan in short, the copy, the check, the way back."""
+def migrate_lines(
+    report: MigrateReport, target: str, *, planned: bool = False
+) -> list[str]:
+    """What `migrate` prints: the plan in short, the copy, the check, the way back.
+
+    Where the plan was shown in full (`planned`), what it said is not said again.
+    """
     plan, copy = report.plan, report.copy
     if copy is None:
         return plan_lines(plan)
-    lines = [line("plan", _plan_in_short(plan))]
-    lines += _skipped_lines(plan.inventory)
-    lines += [line("note", note) for note in plan.inventory.notes]
-    lines += [line("note", fact) for fact in plan.vector_facts]
+    lines = []
+    if not planned:
+        lines.append(line("plan", _plan_in_short(plan)))
+        lines += _skipped_lines(plan.inventory)
+        lines += note_lines(plan.inventory)
+        lines += [line("note", fact) for fact in plan.vector_facts]
     if copy.decisions or not copy.threads:
         lines.append(line("copied", _copied(copy)))
     elif copy.rejects:
@@ -246,18 +258,23 @@ def migrate_lines(report: MigrateReport, target: str) -> list[str]:
 
 
 def _plan_in_short(plan: Plan) -> str:
-    groups = plan.inventory.groups
-    sessions = sum(group.sessions for group in groups)
-    items = sum(group.items for group in groups)
-    if not items:
+    items: Counter[str] = Counter()
+    sessions: Counter[str] = Counter()
+    for group in plan.inventory.groups:
+        items[group.kind] += group.items
+        sessions[group.kind] += group.sessions
+    kinds = [(kind, number) for kind, number in items.items() if number]
+    if not kinds:
         return "nothing found"
-    by_kind: Counter[str] = Counter()
-    for group in groups:
-        by_kind[group.kind] += group.items
-    text = _count(sessions, "session")
-    for kind, number in by_kind.items():
-        if number:
-            text += f", {_of_kind(number, kind)}"
+    if len(kinds) == 1:
+        ((kind, number),) = kinds
+        text = f"{count(sessions[kind], 'session')}, {_of_kind(number, kind)}"
+    else:
+        # A session may have records of each kind.
+        text = ", ".join(
+            f"{_of_kind(number, kind)} in {count(sessions[kind], 'session')}"
+            for kind, number in kinds
+        )
     for decision, number in plan.decisions.items():
         if number and decision != Decision.COPY:
             text += f"; {number:,} {decision}"
@@ -314,7 +331,7 @@ def _thread_plan_lines(plan: ThreadsPlan) -> list[str]:
 
 
 def _threads_copied_lines(copied: ThreadsCopied) -> list[str]:
-    text = f"{copied.written:,} written, {_count(copied.messages, 'message')}"
+    text = f"{copied.written:,} written, {count(copied.messages, 'message')}"
     for decision, number in copied.decisions.items():
         if decision != Decision.COPY:
             text += f"   {decision} {number:,}"
@@ -327,7 +344,7 @@ def _threads_copied_lines(copied: ThreadsCopied) -> list[str]:
 
 def _threads_verified_lines(report: ThreadsVerified) -> list[str]:
     total = report.equal + report.changed + report.missing + report.different
-    text = f"{report.equal:,} of {_count(total, 'thread')} equal"
+    text = f"{report.equal:,} of {count(total, 'thread')} equal"
     for name in ("changed", "missing", "different", "extra"):
         if number := getattr(report, name):
             text += f", {number:,} {_VERIFY_WORDS[name]}"
@@ -379,7 +396,7 @@ def rollback_lines(report: RollbackReport) -> list[str]:
         (threads.removed, threads.restored, threads.left)
     ):
         text = (
-            f"{_count(threads.removed, 'thread')} removed, {threads.restored:,} "
+            f"{count(threads.removed, 'thread')} removed, {threads.restored:,} "
             f"restored, {threads.left:,} continued since and left"
         )
         lines.append(line("undone", text))
@@ -399,7 +416,7 @@ def probe_lines(report: ProbeReport) -> list[str]:
 
 def sweep_lines(report: SweepReport) -> list[str]:
     """What `sweep` prints."""
-    lines = [line("swept", f"{_count(report.removed, 'expired item')} removed")]
+    lines = [line("swept", f"{count(report.removed, 'expired item')} removed")]
     if report.mended:
         lines.append(
             line("repaired", f"{report.mended:,} list entries that did not agree")
@@ -412,7 +429,7 @@ def forget_lines(report: ForgetReport) -> list[str]:
     return [
         line(
             "forgotten",
-            f"{_count(report.items, 'item')}, {_count(report.revisions, 'revision')}",
+            f"{count(report.items, 'item')}, {count(report.revisions, 'revision')}",
         ),
         *(line("not here", place) for place in report.not_reached),
     ]

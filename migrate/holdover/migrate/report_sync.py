@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdover.migrate.report import line, more, plan_lines, verify_lines
+from holdover.migrate.report import (
+    count,
+    line,
+    more,
+    note_lines,
+    plan_lines,
+    verify_lines,
+)
 
 if TYPE_CHECKING:
     from holdover.migrate.sync import PassReport, SyncReport
@@ -30,10 +37,11 @@ def sync_lines(report: SyncReport) -> list[str]:
     lines = []
     if report.first is not None and report.first.run:
         lines.append(line("copied", f"{report.first.written:,} in a first whole pass"))
+    if report.plan is not None:
+        lines += note_lines(report.plan.inventory)
     changes = sum(one.changes for one in report.passes)
-    number = len(report.passes)
-    passes = "1 pass" if number == 1 else f"{number:,} passes"
-    lines.append(line("synced", f"{changes:,} changes in {passes}"))
+    passes = count(len(report.passes), "pass", "passes")
+    lines.append(line("synced", f"{count(changes, 'change')} in {passes}"))
     lines += _deletion_lines(report)
     if report.rejects:
         reasons = ", ".join(f"{n:,} {reason}" for reason, n in report.rejects.items())
@@ -52,6 +60,9 @@ def _deletion_lines(report: SyncReport) -> list[str]:
         lines.append(
             line("expired", f"{found.expired:,} whose lifetime ended in the source")
         )
+    if found.unknown:
+        text = f"{found.unknown:,} kept: what held them cannot be read now"
+        lines.append(line("unknown", text))
     if found.deleted:
         if found.removed or found.changed:
             text = f"{found.deleted:,} in the source: {found.removed:,} deleted here"

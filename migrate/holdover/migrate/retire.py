@@ -126,7 +126,7 @@ def retire(
             )
         report = RetireReport(reading.address, comparing.address, run.id)
         reporter = reporter or Silent()
-        reporter.begin("verifying", sum(group.items for group in inventory.groups))
+        reporter.begin("verifying", inventory.records)
         try:
             removers = _compare(
                 reading, comparing, prepared, run.id, units, report, reporter

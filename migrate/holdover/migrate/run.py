@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from holdover.migrate.threads.moving import ThreadsCopied
 
 
+#: States of a run that has read all of its source once.
+_OVER = ("copied", "done")
+
+
 @dataclass
 class CopyReport:
     """What a copy did, in this and in the runs it resumed."""
@@ -120,7 +124,8 @@ def migrate(
             run = find_run(Ledger(looking), identity, prepared)
             run_id = run.id if run else records.new_revision()
             reporter.begin("planning", 0)
-            plan = make_plan(reading, looking, prepared, run_id)
+            again = run is not None and run.state in _OVER
+            plan = make_plan(reading, looking, prepared, run_id, again=again)
             reporter.end()
             plan.run = run.id if run else None
         if dry_run or plan.blockers:
@@ -134,7 +139,7 @@ def migrate(
                     reading, looking, prepared, None, reporter, plan.inventory, tally
                 )
             return MigrateReport(plan, CopyReport(None), report)
-        if run is not None and run.state in ("copied", "done") and not plan.to_write:
+        if run is not None and again and not plan.to_write:
             return _verified_again(
                 reading, target, prepared, run, reporter, plan, tally
             )

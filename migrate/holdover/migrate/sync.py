@@ -20,6 +20,7 @@ from holdover.migrate.conflicts import Decision
 from holdover.migrate.copying import Copier
 from holdover.migrate.deletions import Deletions, OnSourceDelete, look_for_deletions
 from holdover.migrate.ends import (
+    begin_reading,
     find_run,
     opened_source,
     opened_target,
@@ -265,6 +266,7 @@ class _Sync:
         self._rejects = rejects = RejectsFile(path, fresh=True)
         # Opened anew: what a source found out about its names is of one moment.
         with opened_source(self._source, self._prepared) as source:
+            begin_reading(source)
             try:
                 run.state = "copying"
                 ledger.begin(run, ledger.progress(run))

@@ -127,7 +127,7 @@ def compare_reported(
     tally: Tally | None = None,
 ) -> VerifyReport:
     """Compare, and tell how far that is; counts by session go to `tally`."""
-    reporter.begin("verifying", sum(group.items for group in inventory.groups))
+    reporter.begin("verifying", inventory.records)
     try:
         return compare(
             source, target, prepared, run, tick=reporter.advance, tally=tally

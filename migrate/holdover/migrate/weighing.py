@@ -33,8 +33,7 @@ def weigh_vectors(plan: Plan, target: Target, options: Options) -> None:
             )
         return
     total = sum(group.items for group in plan.inventory.groups)
-    readable = max(1, total - sum(plan.inventory.rejects.values()))
-    scale = plan.items_to_write / readable
+    scale = plan.items_to_write / max(1, total)
     fitting = sum(group.vectors.get(dims, 0) for group in groups)
     others = options.vectors == "embed" or options.layout != "native"
     if others or not target.keeps_vectors:

@@ -68,6 +68,16 @@ def test_environment_keeps_an_address_out_of_sight(monkeypatch):
 
 
 @pytest.mark.parametrize(
+    "address",
+    ["env:postgresql://u:secret@h/db", "env:redis://:secret@h", "env:my-secret"],
+)
+def test_what_is_no_name_of_a_variable_is_not_shown(address):
+    with pytest.raises(AddressError, match="not the name of a variable") as refused:
+        resolve_env(address)
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
     ("address", "shown"),
     [
         ("postgresql://u:secret@h:5/db?x=1", "postgresql://u:***@h:5/db?x=1"),
@@ -105,6 +115,24 @@ def test_environment_keeps_an_address_out_of_sight(monkeypatch):
         ("C:/data/ana@x.org/x.db", "C:/data/ana@x.org/x.db"),
         ("/data/ana@x.org/x.db", "/data/ana@x.org/x.db"),
         ("module:factory", "module:factory"),
+        ("mysql://u@h/db", "mysql://u@h/db"),
+        ("mongodb://u:secret@h:1,i:2/db", "mongodb://u:***@h:1,i:2/db"),
+        ("mongodb://h/db?tlsCertificateKeyFilePassword=secret", None),
+        ("mongodb://h/?authMechanismProperties=AWS_SESSION_TOKEN:secret", None),
+        ("redis://secret@h/0", "redis://:***@h/0"),
+        ("dynamodb://secret@TABLE", "dynamodb://:***@TABLE"),
+        ("dynamodb://T?aws_access_key=secret&region=r", None),
+        ("file://secret@h/x", "file://:***@h/x"),
+        # A login that lost its host.
+        ("redis://:secret", "redis://:***"),
+        ("mysql://u:secret/db", "mysql://u:***"),
+        ("mongodb://u:1secret", "mongodb://u:***"),
+        ("postgresql://[::1]:5/db?x=a:b", "postgresql://[::1]:5/db?x=a:b"),
+        ("redis+sentinel://h:1,i:2/s/0", "redis+sentinel://h:1,i:2/s/0"),
+        ("host=h password='a secret' dbname=d", "host=h password=*** dbname=d"),
+        (r"host=h password='a\' secret'", "host=h password=***"),
+        ("host=h password='a secret", None),
+        ("mongodb//u:secret@h/db", "mongodb//u:***@h/db"),
     ],
 )
 def test_passwords_are_not_shown(address, shown):

@@ -432,8 +432,9 @@ def test_a_folder_is_read_with_all_that_lies_in_it(source, tmp_path, untouched):
         "history": TURN, "memory": TURN, "pickled": TURN, "ann": TURN,
     }  # fmt: skip
     assert found.reasons == {"damaged-pickle": 1}
-    assert found.skipped == {"no-memory": 1, "not-a-history": 1}
-    assert [skipped.name for skipped in found.inventory.skipped] == ["notes.txt"]
+    assert found.skipped == {"not-a-history": 2}
+    named = [skipped.name for skipped in found.inventory.skipped]
+    assert named == ["notes.txt", "settings.json"]
     assert in_order(again) == in_order(found.items)
     # Only what holds nothing but messages may be said to be safe to delete.
     assert [session for session, _, _ in opened.files()] == ["history"]
@@ -499,3 +500,60 @@ def test_what_nobody_can_store_is_kept_as_text(read):
     data = item.content["data"]
     assert data["tool_calls"] == [{"args": {"n": str(2**80), "b": "/w=="}}]
     assert data["artifact"] == {"size": 5}
+
+
+#: Beside memories in a folder: what is none, in part or in a place.
+OTHERS = {
+    "MANIFEST": {"files": {"a.json": {"messages": FLAT}}, "list": [{}], "n": 1},
+    "tsconfig": {"compilerOptions": {}},
+    "empty": {},
+    "request": {"model": "m", "messages": [{"role": "user", "content": "hi"}]},
+    "article": {"type": "page", "content": "..."},
+    "typed": [{"type": "page", "content": "..."}],
+    "numbers": [1, 2, 3],
+    "rows": [{"id": 1}],
+    "text": "hello",
+    "nothing": None,
+    "by-day": {"monday": {"chat_memory": {"messages": FLAT}}, "version": 1},
+}
+
+
+def test_other_json_in_a_folder_is_skipped_by_name(source, tmp_path):
+    """Even where two of them have the name of one session, nothing is in the way."""
+    for name, other in OTHERS.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(other))
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "empty.json").write_text("{}")
+    (tmp_path / "comments.json").write_text('{ // for people\n"colour": "red"}')
+    opened = source(tmp_path, kinds=ALL_KINDS)
+    found, plan = Read(opened), opened.inventory()
+    assert (found.said(), found.reasons) == ({}, {})
+    assert plan.blockers == plan.never_stored == plan.groups == []
+    assert found.skipped == {"not-a-history": plan.skipped_count}
+    assert plan.skipped_count == len(OTHERS) + 2
+
+
+def test_memories_in_a_folder_are_read_in_each_clear_form(source, tmp_path):
+    forms = {
+        "list": FLAT,
+        "history": {"messages": FLAT},
+        "memory": {"memory_key": "history", "chat_memory": {"messages": FLAT}},
+        "chain": {"_type": "chain", "memory": {"chat_memory": {"messages": FLAT}}},
+        "user": {"ann": {"chat-1": {"messages": FLAT}, "chat-2": []}},
+    }
+    for name, form in forms.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(form))
+    (tmp_path / "cut.json").write_text('{"chat_memory": {"messages": [')
+    found = Read(source(tmp_path, kinds=ALL_KINDS))
+    assert set(found.said()) == {*forms, "ann:chat-1"} - {"user"}
+    assert found.reasons == {"not-json": 1}
+    assert not found.skipped
+
+
+def test_what_was_never_stored_is_said_of_what_is_there(source, tmp_path):
+    envelope = [{"type": one["type"], "data": one} for one in FLAT]
+    (tmp_path / "history.json").write_text(json.dumps(envelope))
+    (said,) = source(tmp_path, kinds=ALL_KINDS).inventory().never_stored
+    assert said.startswith("A file history keeps")
+    (tmp_path / "memory.json").write_text(json.dumps({"messages": FLAT}))
+    assert len(source(tmp_path, kinds=ALL_KINDS).inventory().never_stored) == 2

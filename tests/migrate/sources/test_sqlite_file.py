@@ -118,7 +118,7 @@ def test_what_is_not_a_database_says_so(tmp_path, source, untouched):
             untouched(tmp_path),
             pytest.raises(SourceNotFound, match=words) as caught,
         ):
-            source(tmp_path / name).inventory()
+            source(f"sqlite:///{tmp_path / name}").inventory()
         assert "SQLite is a library" not in str(caught.value)
 
 

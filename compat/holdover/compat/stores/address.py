@@ -9,17 +9,24 @@ from holdover.compat.errors import AddressError
 
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.\-]*://")
 _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*\Z")
+# Its value may stand in quotes, as libpq's do, and hold spaces.
 _SECRET_PARAMETER = re.compile(
-    r"(?i)([\w-]*(?:password|passwd|pwd|secret|token|api[_-]?key))=([^&\s]*)"
+    r"(?i)([\w-]*(?:password|passwd|passphrase|pwd|secret|token|credential|access[_-]?key"
+    r"|api[_-]?key|mechanismproperties)[\w-]*)=(?:'(?:[^'\\]|\\.)*(?:'|\Z)|[^&\s])*"
 )
+# What is no port, and so may be the password of a login that lost its host.
+_NO_PORT = re.compile(
+    r"((?:[^/?#\[\]]|\[[^\]]*\])*?:)(?!\d*(?:[,/?#]|\Z)).+", re.DOTALL
+)
+_VARIABLE = re.compile(r"[^\W\d][\w ]*")
 # libpq's other way to write an address.
 _KEYWORDS = re.compile(r"(?:\w+\s*=\s*\S+\s+)*(?:host|dbname|user|password)\s*=")
 _MASK = "***"
 _QUOTES = "'\""
 # A known scheme with something else than `://` behind it.
 _MISTYPED = re.compile(
-    r"(?i)((?:postgres(?:ql)?|rediss?|sqlite|unix|memory|mysql|mariadb|upstash|https?)"
-    r"(?:\+\w+)?)\s*(?:[:;]|//)[:;/\\]*"
+    r"(?i)((?:postgres(?:ql)?|rediss?|sqlite|unix|memory|mysql|mariadb|upstash|https?"
+    r"|mongodb|dynamodb|file)(?:\+\w+)?)\s*(?:[:;]|//)[:;/\\]*"
 )
 # What a path does not begin with: `user:password@`.
 _LOGIN = re.compile(r"(?://)?[^/\\@:]*:[^@]*@")
@@ -32,6 +39,11 @@ _FORMS = {
     "unix": "unix:///PATH/TO/SOCKET",
     "sqlite": "sqlite:///FILE, or sqlite:////ABSOLUTE/FILE",
     "memory": "memory://",
+    "mysql": "mysql://USER:PASSWORD@HOST:3306/DATABASE",
+    "mariadb": "mariadb://USER:PASSWORD@HOST:3306/DATABASE",
+    "mongodb": "mongodb://USER:PASSWORD@HOST/DATABASE",
+    "dynamodb": "dynamodb://TABLE?region=REGION",
+    "file": "file:///ABSOLUTE/PATH",
     "upstash": "upstash+https://HOST",
 }
 _DRIVERS = ("postgresql", "postgres", "sqlite")
@@ -40,6 +52,8 @@ _UPSTASH_SCHEMES = {"upstash+https", "upstash+http"}
 _UPSTASH_DOMAIN = ".upstash.io"
 # Over HTTP there are no users: what stands before the `@` is a token.
 _TOKENS = {"https", "http", *_UPSTASH_SCHEMES}
+# Where a user alone is common; elsewhere a password was taken for one, most likely.
+_LONE_USERS = ("postgres", "mysql", "mariadb", "mongodb")
 
 
 def tidy(address: str) -> str:
@@ -75,6 +89,12 @@ def resolve_env(address: str) -> str:
         return address
     name = address[len("env:") :]
     value = os.environ.get(name)
+    if value is None and name and not _VARIABLE.fullmatch(name):
+        # Not shown: it may be the address itself, with its password.
+        raise AddressError(
+            "What stands behind env: is not the name of a variable that is set.",
+            hint="Write env:NAME, without a $, and set NAME to the address.",
+        )
     if value is None or not tidy(value):
         raise AddressError(
             f"The environment variable {name or '(no name)'} is "
@@ -112,6 +132,8 @@ def sqlite_path(address: str) -> str:
     Raises:
         AddressError: It names none, or looks like a mistyped URL or a login.
     """
+    if "\0" in address:
+        raise AddressError("No path holds a NUL.")
     if not _SCHEME.match(address):
         _check_path(address)
         return address
@@ -129,6 +151,11 @@ def sqlite_path(address: str) -> str:
 def _check_path(path: str) -> None:
     """Refuse what was hardly meant as a path: a file by that name would be made."""
     login = _LOGIN.match(path) and not _DRIVE.match(path)
+    if path == "-":
+        raise AddressError(
+            "Standard input and output are neither a source nor a target.",
+            hint="Give the path of a file.",
+        )
     if not (_MISTYPED.match(path) or login or "://" in path):
         return
     raise AddressError(
@@ -191,10 +218,15 @@ def redact_url(address: str) -> str:
     # where the two cannot be told apart, more is hidden rather than less.
     place = rest.partition("?")[0]
     userinfo, at, _ = (place if "@" in place else rest).rpartition("@")
-    if at and (":" in userinfo or scheme_of(address) in _TOKENS):
+    scheme = scheme_of(address)
+    if at and (":" in userinfo or not scheme.startswith(_LONE_USERS)):
         hidden = len(userinfo) + 1
-        user = "" if scheme_of(address) in _TOKENS else userinfo.partition(":")[0]
+        user, colon, _ = userinfo.partition(":")
+        if scheme in _TOKENS or not colon:
+            user = ""
         rest = f"{user}:{_MASK}@" + rest[hidden:]
+    elif not at and (lost := _NO_PORT.match(rest)):
+        rest = f"{lost[1]}{_MASK}"
     return found[0] + _SECRET_PARAMETER.sub(rf"\1={_MASK}", rest)
 
 

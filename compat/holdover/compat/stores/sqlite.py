@@ -550,9 +550,10 @@ def _file_of(conn: sqlite3.Connection) -> str:
 
 def translated(error: BaseException, file: str = "") -> BaseException:
     """What SQLite's error means, in a sentence; others are given back."""
-    error = _cause(error)
-    if not isinstance(error, sqlite3.Error):
+    own = _cause(error)
+    if not isinstance(own, sqlite3.Error):
         return error
+    error = own
     for part, sentence, hint in _REMEDIES:
         if part in str(error):
             text = sentence.format(file or "The file")

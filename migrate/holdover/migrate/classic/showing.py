@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdover.migrate.report import line, more
+from holdover.migrate.report import count, line, more
 
 if TYPE_CHECKING:
     from holdover.migrate.classic.way_back import WayBackReport
@@ -15,7 +15,10 @@ def way_back_lines(report: WayBackReport) -> list[str]:
     lines = [line("source", report.source)]
     for label, number in report.items.items():
         lines.append(
-            line("found", f"{number:,} {label} of {report.sessions[label]:,} sessions")
+            line(
+                "found",
+                f"{number:,} {label} in {count(report.sessions[label], 'session')}",
+            )
         )
     if not any(report.items.values()):
         lines.append(line("found", f"nothing that a {report.target_label} can hold"))

@@ -18,9 +18,10 @@
 from __future__ import annotations
 
 import importlib
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from holdover.compat.errors import AddressError
 from holdover.compat.stores.address import (
@@ -30,7 +31,7 @@ from holdover.compat.stores.address import (
     scheme_of,
     sqlite_path,
 )
-from holdover.migrate.errors import SourceNotFound
+from holdover.migrate.errors import SourceNotFound, SourceUnavailable
 from holdover.migrate.sources.combined import CombinedSource
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["file_path", "open_source"]
 
+_SHOWN = 200  # characters of a path that is too long
 _SERVERS = ("postgresql", "postgres", "mysql", "mariadb")
 
 #: Sources of which one reads everything: module and name, called with the address and
@@ -102,6 +104,7 @@ def _at_path(address: str, options: ReadOptions) -> tuple[str, list[Source]]:
 
     if scheme_of(address) == "file":
         kind, path = sniffing.Kind.HISTORIES, file_path(address)
+        _check_reachable(path)
     elif address == "-":
         raise SourceNotFound(
             "Standard input is read once, and a source several times.",
@@ -109,6 +112,7 @@ def _at_path(address: str, options: ReadOptions) -> tuple[str, list[Source]]:
         )
     else:
         path = Path(sqlite_path(address))
+        _check_reachable(path)
         kind = sniffing.kind_of(path)
         if kind is sniffing.Kind.HISTORIES and path.is_dir():
             kind = sniffing.Kind.SERIALIZED  # histories, and whatever lies beside them
@@ -124,21 +128,46 @@ def file_path(address: str) -> Path:
     Raises:
         AddressError: It names another host, or nothing.
     """
-    parts = urlsplit(address)
-    if parts.netloc not in ("", "localhost") or not parts.path.strip("/"):
+    # Everything behind the host: in a path, `?` and `#` are letters like any other.
+    host, slash, path = address.partition("://")[2].partition("/")
+    if host not in ("", "localhost") or not path.strip("/"):
         raise AddressError(
             f"{redact_url(address)!r} is not the address of a file.",
             hint="Write file:///absolute/path.",
         )
-    # Everything behind the host: in a path, `?` and `#` are letters like any other.
-    return Path(unquote(address.partition("://")[2].removeprefix(parts.netloc)))
+    path = unquote(slash + path)
+    if "\0" in path:
+        raise AddressError("No path holds a NUL.")
+    return Path(path)
+
+
+def _check_reachable(path: Path) -> None:
+    """Refuse a path that the system does not even look up.
+
+    Raises:
+        SourceUnavailable: It is too long, goes in a circle, or leads through a folder
+            without rights.
+    """
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass  # what reads it says so in its own words
+    except OSError as error:
+        shown = redact_url(str(path))
+        shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+        raise SourceUnavailable(
+            f"{shown} cannot be read: {os.strerror(error.errno or 0).lower()}.",
+            hint="Check the path, and the rights of the folders in it.",
+        ) from None
 
 
 def _in_sqlite(address: str, options: ReadOptions) -> list[Source]:
     """What may lie in a SQLite file; the parts share it."""
     from holdover.migrate.sources.sqlite_file import SqliteFile  # noqa: PLC0415
 
-    file = SqliteFile(Path(sqlite_path(address)))
+    path = Path(sqlite_path(address))
+    _check_reachable(path)
+    file = SqliteFile(path)
     parts: list[Source] = []
     if "entities" in options.kinds:
         from holdover.migrate.sources.sqlite import SqliteSource  # noqa: PLC0415

@@ -116,7 +116,11 @@ class AmbiguousKey(NamedTuple):
 
 @dataclass
 class Group:
-    """What one root holds of one kind."""
+    """What one root holds of one kind.
+
+    `items` are what reading will give, as far as a look tells: without what
+    `Inventory.rejects` counts, with what only reading shows to be a reject.
+    """
 
     root: str
     kind: str
@@ -133,7 +137,9 @@ class Group:
 class Inventory:
     """What a source holds, found by reading names and sizes, not contents.
 
-    Lists keep at most `SAMPLES` examples; the counts beside them are complete.
+    Lists keep at most `SAMPLES` examples; the counts beside them are complete. (A part
+    of a `CombinedSource` may list more: see there.) `rejects` are what a look shows to
+    be unreadable; reading may find more, and never fewer.
     """
 
     source: str
@@ -150,8 +156,19 @@ class Inventory:
     #: What the old classes never kept, or kept for a while only.
     never_stored: list[str] = field(default_factory=list)
 
+    @property
+    def records(self) -> int:
+        """How many records a look finds, with those that cannot be read."""
+        return sum(group.items for group in self.groups) + sum(self.rejects.values())
+
 
 SAMPLES = 20
+#: What `--field` may name: columns and attributes of custom layouts, and the encoding
+#: of files.
+FIELDS = (
+    "id", "session", "message", "created_at", "expires_at", "type", "content",
+    "metadata", "embedding", "encoding",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -263,8 +263,13 @@ class DynamoSource(WholeSource):
 
 def _parsed(address: str) -> tuple[str, dict[str, str]]:
     """The table, and the settings behind the `?`."""
-    parts = urlsplit(address)
     form = "Write dynamodb://TABLE?region=REGION, with &endpoint_url=… if needed."
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        raise UsageError(
+            f"{redact_url(address)} is not the address of a table.", hint=form
+        ) from None
     if "@" in parts.netloc:
         raise UsageError(
             "The address of a table holds no login.",

@@ -37,6 +37,8 @@ from holdover.migrate.sources.sniffing import (
     NAMES,
     Kind,
     begins_as_sqlite,
+    is_other_json,
+    kind_by_name,
     kind_of_bytes,
 )
 from holdover.migrate.sources.whole import WholeSource, size_of, take_inventory
@@ -56,12 +58,14 @@ _RECENT = 5.0
 _PATIENCE = 100
 _ENDING = ".json"
 
+# In a folder of vectors.
+_CHROMA_INDEX = "data_level0.bin"
 # Enough to tell a history from what is none.
 _SNIFFED = 16 << 10
 
 _SAME_SESSION = "Another file has the same session: see --session-pattern."
 _NO_MATCH = "it does not match --session-pattern"
-_NEVER_STORED = (
+NEVER_STORED = (
     "A file history keeps messages and their order: no time, no lifetime, and no name"
     " of the session but the file's."
 )
@@ -131,7 +135,7 @@ class FileHistories(WholeSource):
         for group in found.groups:
             group.root = self._root
         if found.groups:
-            found.never_stored.append(_NEVER_STORED)
+            found.never_stored.append(NEVER_STORED)
         return found
 
     def partitions(self) -> list[Partition]:
@@ -297,7 +301,10 @@ class FileHistories(WholeSource):
                 head = file.read(_SNIFFED)
         except OSError as error:
             return not_read(entry, error)
-        kind = kind_of_bytes(head, entry.path.lower())
+        kind = kind_by_name(Path(entry.path))
+        kind = kind or kind_of_bytes(head, entry.path.lower())
+        if kind is Kind.HISTORIES and is_other_json(head, whole=len(head) < _SNIFFED):
+            return Skipped(text_of(entry.place), "its JSON is of another form")
         if kind is Kind.HISTORIES or not head:
             return None
         plain = kind is Kind.SQLITE and not begins_as_sqlite(head)
@@ -326,7 +333,8 @@ class FileHistories(WholeSource):
             found.blockers.append(
                 Blocker(
                     "same-session",
-                    f"{number:,} files have the session of another file, for example "
+                    f"{number:,} {'file has' if number == 1 else 'files have'} the "
+                    "session of another file, for example "
                     f"{one} and {other}",
                     "--session-pattern '(?P<session>.+)\\.json', or another group "
                     "`session` of the path",
@@ -354,34 +362,53 @@ class FileHistories(WholeSource):
 
 def _walk(folder: str, below: str, reached: set[tuple[int, int]]) -> Iterator[Entry]:
     """Everything below a folder, links followed, each folder once."""
+    # Folders may lie deeper than calls.
+    levels = [_entries_in(folder, below)]
+    while levels:
+        entry = next(levels[-1], None)
+        if entry is None:
+            levels.pop()
+            continue
+        one, status = entry
+        if status is None:
+            yield one
+        elif stat.S_ISDIR(status.st_mode):
+            place = (status.st_dev, status.st_ino)
+            if place in reached:
+                why = "the same folder is read elsewhere"
+                yield one._replace(problem=Skipped(text_of(one.place), why))
+                continue
+            reached.add(place)
+            if (Path(one.path) / _CHROMA_INDEX).exists():
+                why = "it is the index of a Chroma database"
+                yield one._replace(problem=Skipped(text_of(one.place), why))
+                continue
+            levels.append(_entries_in(one.path, f"{one.place}/"))
+        elif stat.S_ISREG(status.st_mode):
+            yield one
+        else:
+            why = "it is no regular file"
+            yield one._replace(problem=Skipped(text_of(one.place), why))
+
+
+def _entries_in(
+    folder: str, below: str
+) -> Iterator[tuple[Entry, os.stat_result | None]]:
+    """What a folder holds, by name, with its status; `None` if `problem` says why."""
     try:
         with os.scandir(folder) as found:
             entries = sorted(found, key=lambda entry: text_of(entry.name))
     except OSError as error:
         entry = Entry(below.rstrip("/"), folder, "")
-        yield entry._replace(problem=not_read(entry, error))
+        yield entry._replace(problem=not_read(entry, error)), None
         return
     for one in entries:
         entry = Entry(below + one.name, one.path, "")
         try:
-            status = one.stat()
+            yield entry, one.stat()
         except OSError as error:
             if one.is_symlink() or not isinstance(error, FileNotFoundError):
-                yield entry._replace(problem=not_read(entry, error))
-            continue
-        if stat.S_ISDIR(status.st_mode):
-            place = (status.st_dev, status.st_ino)
-            if place in reached:
-                why = "the same folder is read elsewhere"
-                yield entry._replace(problem=Skipped(text_of(entry.place), why))
-                continue
-            reached.add(place)
-            yield from _walk(one.path, f"{entry.place}/", reached)
-        elif stat.S_ISREG(status.st_mode):
-            yield entry
-        else:
-            why = "it is no regular file"
-            yield entry._replace(problem=Skipped(text_of(entry.place), why))
+                yield entry._replace(problem=not_read(entry, error)), None
 
 
 def _session_pattern(regex: str | None) -> re.Pattern[str] | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from holdover.migrate.sources.base import Inventory, Partition, Reject, Skipped
 from holdover.migrate.sources.batching import Rows
 from holdover.migrate.sources.files import (
+    NEVER_STORED,
     PARTITIONS,
     Entry,
     FileHistories,
@@ -23,9 +24,18 @@ from holdover.migrate.sources.messages import Unreadable
 from holdover.migrate.sources.naming import Names
 from holdover.migrate.sources.serialized_items import Roots, Skip, items_of, triple
 from holdover.migrate.sources.serialized_losses import LOSSES
-from holdover.migrate.sources.serialized_memories import memories_in
+from holdover.migrate.sources.serialized_memories import (
+    is_expected,
+    is_ours,
+    memories_in,
+)
 from holdover.migrate.sources.serialized_reading import roots_of_json, roots_of_pickle
-from holdover.migrate.sources.sniffing import Kind, kind_of_bytes
+from holdover.migrate.sources.sniffing import (
+    Kind,
+    kind_by_name,
+    kind_of_bytes,
+    may_be_memory,
+)
 from holdover.migrate.sources.whole import size_of, take_inventory
 
 if TYPE_CHECKING:
@@ -42,9 +52,10 @@ _NO_MEMORY = Unreadable("no-memory", "There is no memory in what was serialized 
 _NO_HISTORY = "not-a-history"
 _MOST_POINTERS = 20
 _HEAD = 64 << 10
-_NEVER_STORED = (
+_UNCLEAR = "its JSON is not clearly a memory; given by its own path, it is read"
+_OF_MEMORIES = (
     "A serialized memory keeps no time, no lifetime, and no name of the session but "
-    "the file's"
+    "the file's."
 )
 
 
@@ -70,6 +81,10 @@ class MemoryFiles(FileHistories):
         self._losses: Counter[str] = Counter()
         self._pointers: dict[str, None] = {}
         self._told: tuple[str, Kind] | None = None
+        # What an inventory tells of what was read.
+        self._never_stored: dict[str, None] = {}
+        # Eight bytes of each file, and whether it is ours.
+        self._ours: dict[int, bool] = {}
         self.label = "Folder of memories" if self._many else "Serialized memory"
 
     def inventory(self, *, others: bool = False) -> Inventory:  # noqa: ARG002 - likewise
@@ -81,6 +96,7 @@ class MemoryFiles(FileHistories):
         self._look_at_names(found)
         self._losses.clear()
         self._pointers.clear()
+        self._never_stored.clear()
         batches = (
             _without_names(batch)
             for partition in self.partitions()
@@ -95,8 +111,7 @@ class MemoryFiles(FileHistories):
             if number
         ]
         found.notes += [f"Not in the files: {where}." for where in self._pointers]
-        if found.groups:
-            found.never_stored.append(f"{_NEVER_STORED}.")
+        found.never_stored += self._never_stored
         return found
 
     def partitions(self) -> list[Partition]:
@@ -157,7 +172,31 @@ class MemoryFiles(FileHistories):
         yield entry._replace(session=name)
 
     def _no_history(self, entry: Entry) -> Reject | Skipped | None:
-        return None if self._kind(entry) in _READ else super()._no_history(entry)
+        kind = self._kind(entry)
+        if kind not in _READ:
+            return super()._no_history(entry)
+        if not self._many or kind is not Kind.SERIALIZED:
+            return None
+        try:
+            ours = self._is_ours(entry)
+        except OSError as error:
+            return not_read(entry, error)
+        return None if ours else Skipped(text_of(entry.place), _UNCLEAR)
+
+    def _is_ours(self, entry: Entry) -> bool:
+        """Whether JSON in a folder is to be read: of others, it is left alone."""
+        path = Path(entry.path)
+        status = path.stat()
+        known = hash((entry.path, status.st_size, status.st_mtime_ns))
+        if known not in self._ours:
+            (root,) = roots_of_json(path, self._encoding)
+            if isinstance(root, Unreadable):
+                with path.open("rb") as file:
+                    self._ours[known] = may_be_memory(file.read(_HEAD))
+            else:
+                found = is_ours(root) and next(memories_in(root), None)
+                self._ours[known] = bool(found)
+        return self._ours[known]
 
     def _kind(self, entry: Entry) -> Kind | None:
         """What a file is, by its beginning; `None` if it cannot be read."""
@@ -167,12 +206,15 @@ class MemoryFiles(FileHistories):
                     head = file.read(_HEAD)
             except OSError:
                 return None
-            self._told = (entry.path, kind_of_bytes(head, entry.path.lower()))
+            kind = kind_by_name(Path(entry.path)) if self._many else None
+            kind = kind or kind_of_bytes(head, entry.path.lower())
+            self._told = (entry.path, kind)
         return self._told[1]
 
     def _held(self, entry: Entry) -> Iterator[SourceItem | Reject | Skip]:
         """What a file holds, of the kinds and sessions that are asked for."""
         kind = self._kind(entry)
+        self._never_stored[_OF_MEMORIES if kind in _READ else NEVER_STORED] = None
         if kind not in _READ:
             yield from self._messages(entry)
             return
@@ -210,6 +252,13 @@ class MemoryFiles(FileHistories):
                 whole.append(root)
         # Of a file with several pickles, each is one of a list.
         memories = list(memories_in(whole[0] if len(whole) == 1 else whole))
+        if not all(map(is_ours, whole)):
+            # An empty object is a loss where a memory has to be, and nothing elsewhere.
+            memories = [
+                one
+                for one in memories
+                if one.empty != ["empty-object"] or is_expected(one)
+            ]
         for memory in memories:
             there = True
             for pointer in memory.pointers:

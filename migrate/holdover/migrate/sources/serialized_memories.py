@@ -13,16 +13,21 @@ from typing import Any
 
 from holdover.migrate.pickled import Placeholder, parts_of
 from holdover.migrate.pickled_plain import path_text
-from holdover.migrate.sources.serialized_messages import is_message, lost_fields
+from holdover.migrate.sources.serialized_messages import (
+    is_known_message,
+    is_message,
+    lost_fields,
+)
 from holdover.migrate.sources.serialized_nodes import (
     MISSING,
     class_of,
     get,
     is_bare,
+    is_constructor,
     is_object,
 )
 
-__all__ = ["Memory", "memories_in"]
+__all__ = ["Memory", "is_expected", "is_ours", "memories_in"]
 
 #: The classes whose summaries are told apart in a store.
 _SUMMARY, _SUMMARY_BUFFER = (
@@ -34,6 +39,8 @@ _PASSED_OVER = frozenset(
     {"callback_manager", "callbacks", "client", "lc_kwargs", "llm", "prompt"}
 )
 _DEEPEST = 60
+# How deep sessions of JSON that is clearly ours may be: by tenant, by user, by chat.
+_DEEPEST_SESSION = 4
 _LONGEST_SHOWN = 300
 _INNER = ("memory", "memories")
 _DEEPER = (*_INNER, "retriever")
@@ -115,6 +122,34 @@ def memories_in(root: Any) -> Iterator[Memory]:
             seen.mark(node)
             yield found
         waiting += reversed(list(_inside(node, place, found, seen)))
+
+
+def is_ours(root: Any, depth: int = 0) -> bool:
+    """Whether JSON is clearly a memory, a history, or a mapping of sessions to those.
+
+    Beside those in a folder lies what other programs wrote, and some of that looks
+    like one in places: a mapping of sessions, however, holds nothing else.
+    """
+    if depth > _DEEPEST_SESSION:
+        return False
+    if isinstance(root, list | tuple):
+        return all(is_ours(one, depth + 1) for one in root)
+    if not isinstance(root, dict) or not root:
+        return False
+    if is_bare(root) or is_constructor(root) or _is_wrapper(root):
+        return True
+    if is_message(root):
+        return is_known_message(root)
+    if _memory(root, _Place("."), _Seen()) is not None:
+        # With more beside its messages, it is a request to a model, or its log.
+        alone = get(root, "chat_memory", MISSING) is MISSING and "messages" in root
+        return not alone or _has_only(root, "messages")
+    return all(is_ours(one, depth + 1) for one in root.values())
+
+
+def is_expected(memory: Memory) -> bool:
+    """Whether it stands where a memory has to be, so that an empty one is a loss."""
+    return not set(_DEEPER).isdisjoint(memory.path.split("."))
 
 
 class _Seen:

@@ -29,7 +29,13 @@ if TYPE_CHECKING:
 
     from holdover.migrate.sources.base import Roles
 
-__all__ = ["NOT_SERIALIZED", "is_message", "lost_fields", "read_messages"]
+__all__ = [
+    "NOT_SERIALIZED",
+    "is_known_message",
+    "is_message",
+    "lost_fields",
+    "read_messages",
+]
 
 NOT_SERIALIZED = Unreadable(
     "not-serialized", "The file holds the name of this object, and not what was in it."
@@ -80,6 +86,14 @@ def is_message(node: Any) -> bool:
             isinstance(node.get(name), str) for name in ("role", "type")
         )
     return isinstance(node.get("type"), str) and isinstance(node.get("data"), dict)
+
+
+def is_known_message(node: Any) -> bool:
+    """Whether a message in JSON says what only messages of ours, or of a chat, say."""
+    if class_of(node) or "additional_kwargs" in node:
+        return True
+    known = {*_BY_CLASS, *_BY_CLASS.values(), *_BY_ROLE}
+    return any(node.get(name) in known for name in ("type", "role"))
 
 
 def read_messages(

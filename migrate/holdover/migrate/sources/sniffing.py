@@ -8,6 +8,7 @@ particular (a pickle of the oldest protocol, a log of JSON lines).
 from __future__ import annotations
 
 import importlib
+import json
 import re
 import zlib
 from enum import StrEnum
@@ -124,12 +125,8 @@ def kind_of(path: Path) -> Kind:
     if path.is_dir():
         return _kind_of_folder(path)
     name = path.name.lower()
-    if name == "chroma.sqlite3":
-        return Kind.CHROMA
-    if name.endswith(".faiss") or (
-        name.endswith(_PICKLES) and path.with_suffix(".faiss").exists()
-    ):
-        return Kind.FAISS
+    if known := kind_by_name(path):
+        return known
     if not path.is_file():
         return Kind.SQLITE
     try:
@@ -138,6 +135,17 @@ def kind_of(path: Path) -> Kind:
     except OSError:
         return _kind_of_name(name)
     return kind_of_bytes(head, name)
+
+
+def kind_by_name(path: Path) -> Kind | None:
+    """The file of a vector store, whose bytes say no more than their format."""
+    name = path.name.lower()
+    if name == "chroma.sqlite3":
+        return Kind.CHROMA
+    if name.endswith(".faiss"):
+        return Kind.FAISS
+    beside = name.endswith(_PICKLES) and path.with_suffix(".faiss").exists()
+    return Kind.FAISS if beside else None
 
 
 def kind_of_bytes(head: bytes, name: str) -> Kind:
@@ -156,6 +164,36 @@ def kind_of_bytes(head: bytes, name: str) -> Kind:
         if text.strip():
             return _kind_of_text(text, name)
     return _kind_of_name(name)
+
+
+def is_other_json(head: bytes, *, whole: bool) -> bool:
+    """Whether it is JSON that is no history: an array without messages, or a value.
+
+    Args:
+        head: The beginning of the file.
+        whole: Whether it is all of the file.
+    """
+    texts = (head.decode(encoding, "ignore") for encoding in encodings(head))
+    text = next(filter(str.strip, texts), "").strip("\ufeff \t\r\n")
+    first = text.removeprefix("[").lstrip()
+    if not first or first[0] == "]" or '"type"' in text or '"data"' in text:
+        return False
+    if not whole:
+        return text != first
+    try:
+        _, end = json.JSONDecoder().raw_decode(first)
+    except (ValueError, RecursionError):
+        return False  # of a history, perhaps, that was cut short
+    return text != first or end == len(first)
+
+
+def may_be_memory(head: bytes) -> bool:
+    """Whether damaged JSON begins like a serialized memory: by the names in it."""
+    for encoding in encodings(head):
+        found = outline(head.decode(encoding, "ignore"))
+        if not {*found.keys, *found.inner}.isdisjoint(_OF_MEMORIES):
+            return True
+    return False
 
 
 def begins_as_sqlite(head: bytes) -> bool:

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 import weakref
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -150,6 +150,7 @@ class SqliteFile:
                 hint="If it is encrypted, decrypt a copy of it first.",
             )
         self.empty = not header
+        self._check_companions(real)
         wal = _beside(real, "-wal").exists()
         logged = header[18:20] == _WAL_VERSION
         self.wal_missing = logged and not wal
@@ -184,6 +185,16 @@ class SqliteFile:
         except OSError as error:
             raise self._unreadable(error) from None
 
+    def _check_companions(self, real: Path) -> None:
+        """Refuse what SQLite would wait for, or read without end."""
+        for suffix in ("-wal", "-journal", "-shm"):
+            beside = _beside(real, suffix)
+            if beside.exists() and not beside.is_file():
+                raise SourceUnavailable(
+                    f"{_shown(self.path)} has {suffix} beside it, which is not a file.",
+                    hint="Remove what lies there: SQLite did not put it there.",
+                )
+
     def _unreadable(self, error: OSError) -> SourceUnavailable:
         reason = os.strerror(error.errno or 0).lower()
         return SourceUnavailable(
@@ -202,6 +213,10 @@ class SqliteFile:
         try:
             # The first look takes the locks and finds a hot journal.
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except UnicodeDecodeError:
+            # What SQLite says of a broken schema quotes it.
+            connection.close()
+            raise damaged(self.path, "its schema cannot be read") from None
         except BaseException:
             connection.close()
             raise
@@ -215,24 +230,21 @@ class SqliteFile:
         # Also where nobody closes the source, or the process ends.
         self._discard = weakref.finalize(self, shutil.rmtree, folder, True)  # noqa: FBT003 - ignore_errors
         copy = folder / "source.db"
-        try:
-            self._copy(real, copy)
-            connection = self._connect(copy, "mode=rw")
-            connection.execute("PRAGMA query_only=1")
-            broken = is_damaged(connection, "PRAGMA quick_check")
-        except OSError as error:
-            self._discard()
-            raise self._unreadable(error) from None
-        except sqlite3.Error as error:
-            self._discard()
-            raise source_error(error, self.path) from None
-        except SourceError:
-            self._discard()
-            raise
-        if broken:
-            connection.close()
-            self._discard()
-            raise damaged(self.path, "its copy fails the check of SQLite")
+        with ExitStack() as undo:
+            undo.callback(self._discard)
+            try:
+                self._copy(real, copy)
+                connection = self._connect(copy, "mode=rw")
+                undo.callback(connection.close)
+                connection.execute("PRAGMA query_only=1")
+                broken = is_damaged(connection, "PRAGMA quick_check")
+            except OSError as error:
+                raise self._unreadable(error) from None
+            except sqlite3.Error as error:
+                raise source_error(error, self.path) from None
+            if broken:
+                raise damaged(self.path, "its copy fails the check of SQLite")
+            undo.pop_all()
         self.copied = True
         return connection
 

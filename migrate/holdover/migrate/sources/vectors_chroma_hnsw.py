@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from holdover.migrate.errors import UnreadablePickle
+from holdover.migrate.sources.vectors_files import open_regular
 from holdover.migrate.unpickling import Placeholder, load
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ class HnswVectors:
             self._file = None
 
     def _read(self, folder: Path) -> None:
-        raw = (folder / "header.bin").read_bytes()
+        with open_regular(folder / "header.bin") as header:
+            raw = header.read(_HEADER.size)
         form, _, _, count, size, label_at, vector_at = _HEADER.unpack_from(raw)
         dims, rest = divmod(label_at - vector_at, 4)
         whole = label_at + _LABEL == size and not rest and 0 < dims <= _MOST_DIMS
@@ -90,7 +92,7 @@ class HnswVectors:
         if not count:
             # A new one; all there is waits in the queue.
             return
-        file = self._file = (folder / "data_level0.bin").open("rb")
+        file = self._file = open_regular(folder / "data_level0.bin")
         if os.fstat(file.fileno()).st_size < count * size:
             raise ValueError
         self.dims, self._size, self._offset = dims, size, vector_at
@@ -99,7 +101,7 @@ class HnswVectors:
             file.seek(element * size + label_at)
             (label,) = struct.unpack("<Q", file.read(_LABEL))
             self._elements[label] = element
-        with (folder / "index_metadata.pickle").open("rb") as pickled:
+        with open_regular(folder / "index_metadata.pickle") as pickled:
             found = load(pickled)
         if isinstance(found, Placeholder):
             found = found.fields  # of releases before 0.6

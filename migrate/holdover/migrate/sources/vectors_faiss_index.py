@@ -20,6 +20,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from holdover.migrate.sources.vectors_files import open_regular
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -85,7 +87,7 @@ class FaissVectors:
 
     def _open(self, path: Path) -> None:
         try:
-            self._file = path.open("rb")
+            self._file = open_regular(path)
             if self._is_flat():
                 return
             self._file.seek(0)

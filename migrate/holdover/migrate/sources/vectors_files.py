@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,17 @@ def damaged(path: Path, finding: str) -> SourceDamaged:
         f"{shown(path)} is damaged or incomplete: {finding}.",
         hint="Restore it from a backup.",
     )
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file to read it; a pipe or a device is none, and might never end.
+
+    Raises:
+        OSError: It cannot be opened.
+    """
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+    return path.open("rb")
 
 
 @contextmanager

@@ -78,7 +78,7 @@ class WholeSource(ABC):
 
 
 def take_inventory(found: Inventory, batches: Iterator[Batch]) -> None:
-    """Count what is read into an inventory: exactly, rejects among the items."""
+    """Count what is read into an inventory: exactly."""
     groups: dict[tuple[str, str], Group] = {}
     lifetimes: dict[tuple[str, str], Counter[str]] = {}
     sessions: set[int] = set()
@@ -108,15 +108,10 @@ def take_inventory(found: Inventory, batches: Iterator[Batch]) -> None:
             group.lifetimes = dict(lifetimes[place])
     found.rejects = dict(rejects)
     found.groups = sorted(groups.values(), key=lambda group: (group.root, group.kind))
-    if found.rejects:
-        # A plan takes what it knows to be rejected from the number of items.
-        if not found.groups:
-            found.groups = [Group("", "message")]
-        found.groups[0].items += sum(found.rejects.values())
     if expired:
-        found.notes.append(f"{expired:,} records are past their end and are not moved.")
+        found.notes.append(f"Past their end, and not moved: {expired:,}.")
     found.notes += [
-        f"{number:,} are not moved: {reason}." for reason, number in skipped.items()
+        f"Not moved: {number:,} {reason}." for reason, number in skipped.items()
     ]
 
 

@@ -112,9 +112,9 @@ def connected_to_read(path: str) -> sqlite3.Connection:
         log = Path(f"{path}-wal")
         if log.exists() and log.stat().st_size:
             raise
-        if os.access(Path(path).resolve().parent, os.W_OK):
+        if os.access(Path(os.path.realpath(path)).parent, os.W_OK):
             raise
-        address = f"{Path(path).resolve().as_uri()}?immutable=1"
+        address = f"{Path(os.path.realpath(path)).as_uri()}?immutable=1"
         return sqlite3.connect(
             address, uri=True, check_same_thread=False, isolation_level=None
         )
@@ -132,7 +132,7 @@ def _open_sqlite(
 
     if Path(path).is_dir():
         raise AddressError(f"{path} is a folder.", hint="Name a file in it.")
-    folder = Path(path).resolve().parent
+    folder = Path(os.path.realpath(path)).parent
     if not folder.is_dir():
         raise AddressError(
             f"The folder {folder} does not exist.", hint="Create it first."

@@ -75,7 +75,7 @@ def _open_sqlite(path: str, *, writing: bool) -> ThreadTable | None:
             conn.close()
             raise
     except sqlite3.Error as error:
-        folder = Path(path).resolve().parent
+        folder = Path(os.path.realpath(path)).parent
         raise StoreUnavailable(
             f"{path} cannot be opened as a checkpointer: {error}.",
             hint="Check the file, its rights and the free space."
