@@ -704,3 +704,16 @@ def _kill_at(table, thread):
         return real(self, thread_id, checkpoint_id)
 
     table.remove = remove
+
+
+def test_status_counts_threads_with_the_records(tmp_path):
+    from holdover.migrate.status import status
+
+    source = tmp_path / "chats.jsonl"
+    said = {"session": "s", "type": "human", "data": {"content": "hi"}}
+    source.write_text(json.dumps(said) + "\n")
+    for into, number in (({"threads"}, 1), ({"items", "threads"}, 2)):
+        target = str(tmp_path / f"{len(into)}.db")
+        migrate(str(source), target, Options(into=frozenset(into)))
+        (run,) = status(target)
+        assert (run.done, run.planned) == (number, number)

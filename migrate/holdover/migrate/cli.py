@@ -6,7 +6,8 @@ import functools
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TextIO
@@ -398,10 +399,21 @@ def migrate(
     _finish("migrate", done, lines, done.exit_code, json=json)
 
 
-def _own_file(path: str) -> BinaryIO:
-    """A new file that is its owner's alone: names of sessions are in it."""
-    opened = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
-    return os.fdopen(opened, "wb")
+@contextmanager
+def _own_file(path: str) -> Iterator[BinaryIO]:
+    """A file that is its owner's alone, and there when it is whole.
+
+    Names of sessions are in it.
+    """
+    unfinished = f"{path}.part"
+    opened = os.open(unfinished, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+    try:
+        with os.fdopen(opened, "wb") as file:
+            yield file
+        os.replace(unfinished, path)  # noqa: PTH105 - as it was given
+    except BaseException:
+        Path(unfinished).unlink(missing_ok=True)
+        raise
 
 
 def _check_folder(file: str) -> None:

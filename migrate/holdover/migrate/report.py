@@ -85,7 +85,7 @@ def printable(text: str) -> str:
 
 def line(label: str, text: str) -> str:
     """One line of a report."""
-    return f"{label:<{_LABEL}}{printable(text)}"
+    return f"{label:<{_LABEL - 1}} {printable(text)}"
 
 
 def count(number: int, noun: str, plural: str | None = None) -> str:

@@ -11,7 +11,7 @@ from holdover.migrate.ledger import Ledger
 
 @dataclass
 class RunStatus:
-    """One run: `done` of `planned` records, and the command that resumes it."""
+    """One run: `done` of `planned` records and threads, and what resumes it."""
 
     run: str
     shown: str
@@ -46,7 +46,12 @@ def status(target: str, run_id: str | None = None) -> list[RunStatus]:
                 counts.update(part.counts)
             rejects = sum(n for name, n in counts.items() if name.startswith("reject:"))
             rejects += counts.get("conflict", 0)
-            decided = sum(n for name, n in counts.items() if ":" not in name)
+            decided = sum(
+                number
+                for name, number in counts.items()
+                if ":" not in name
+                or (name.startswith("thread:") and name != "thread:conflict")
+            )
             found.append(
                 RunStatus(
                     run=run.id,

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 _PART = "part of the place"
 
 
+#: What a part says of an object that looks like nothing it knows.
+_UNKNOWN = {"not an entity table", "no chat history"}
+
+
 class CombinedSource:
     """The parts of a place, each of which reads one layout.
 
@@ -93,8 +97,7 @@ class CombinedSource:
                 name for name in shared[0] if all(name in other for other in shared[1:])
             ]
             skipped += [
-                Skipped(name, max((whys[name] for whys in shared), key=len))
-                for name in names
+                Skipped(name, _why([whys[name] for whys in shared])) for name in names
             ]
             number += len(names)
         return skipped, number
@@ -142,3 +145,11 @@ class CombinedSource:
             at = known[partition.id]
         owner: Source = self.parts[at]
         return owner
+
+
+def _why(reasons: Sequence[str]) -> str:
+    """One reason of several parts: what one of them knows, if one does."""
+    known = [reason for reason in reasons if reason not in _UNKNOWN]
+    if known or len(reasons) == 1:
+        return max(known or reasons, key=len)
+    return "neither an entity table nor a chat history"

@@ -229,7 +229,7 @@ def _any_there(
             _count(plan.rejects, thread_id.reason)
         elif not spool.claim(thread_id):
             plan.collisions += 1
-            _sample(plan.examples, "thread collision", f"{root}:{name}")
+            _sample(plan.examples, "same id", f"{root}:{name}")
         else:
             wanted.append(thread_id)
             _count(plan.decisions, str(Decision.COPY))
@@ -246,7 +246,7 @@ def blockers_of(plan: ThreadsPlan, prepared: Prepared) -> list[Blocker]:
         found.append(
             Blocker(
                 "thread-collisions",
-                f"{plan.collisions:,} sessions would share a thread with another",
+                f"sessions that would share a thread with another: {plan.collisions:,}",
                 "--thread-id '{root}:{session}'",
             )
         )
