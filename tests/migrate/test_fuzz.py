@@ -42,8 +42,8 @@ from holdover.migrate.sources.files import _walk
 from holdover.migrate.sources.sqlite_file import SqliteFile
 
 RUNS = int(os.environ.get("HOLDOVER_FUZZ_RUNS") or (20_000 if EVERYTHING else 0))
-SEEDS = (random.randrange(10**9), RUNS) if RUNS else (0, 120)
-ROWS = max(100, RUNS // 10)
+SEEDS = (random.randrange(10**9), RUNS) if RUNS else (0, 80)
+ROWS = max(60, RUNS // 10)
 #: No progress for so long is a hang, also one that takes no processor time.
 SILENCE = 120
 TESTS = Path(fuzzing.__file__).parent

@@ -152,9 +152,11 @@ def test_a_killed_worker_costs_nothing(target, old):
     killed = []
 
     def kill(watching):
-        if watching.steps in (3, 9) and (pids := children()):
-            os.kill(pids[0], signal.SIGKILL)
-            killed.append(pids[0])
+        # One that was killed may still be among them.
+        alive = [pid for pid in children() if pid not in killed]
+        if watching.steps in (3, 9) and alive:
+            os.kill(alive[0], signal.SIGKILL)
+            killed.append(alive[0])
 
     watching = Watching(kill)
     options = Options(batch=10, workers=2)
@@ -453,7 +455,13 @@ def every_error():
     for kind in kinds:
         kinds += kind.__subclasses__()
     return sorted(
-        {kind for kind in kinds if kind.__module__.startswith("holdover.")},
+        {
+            kind
+            for kind in kinds
+            # Those of the codemod never meet a worker.
+            if kind.__module__.startswith("holdover.")
+            and ".codemod" not in kind.__module__
+        },
         key=lambda kind: kind.__name__,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import sys
 import warnings
 from collections import defaultdict
 from pathlib import Path
@@ -175,7 +176,10 @@ def test_removed_names_say_what_to_do(shim, module):
         "langchain.callbacks.SharedCallbackManager",
     ],
 )
-def test_what_cannot_be_served_is_an_import_error_with_a_way_out(shim, path):
+def test_what_cannot_be_served_is_an_import_error_with_a_way_out(
+    shim, path, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "langchain_openai", None)  # not installed
     with pytest.raises(ImportError) as caught:
         _get(*_split(path))
     said = str(caught.value)
