@@ -15,7 +15,7 @@ from holdover.compat import records
 from holdover.compat.errors import InvalidScope, UnportableValue
 from holdover.compat.message_keys import MAX_POSITION, adopted_key, is_adopted_key
 from holdover.migrate.sources.base import Batch
-from holdover.migrate.sources.whole import size_of
+from holdover.migrate.sources.batching import size_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

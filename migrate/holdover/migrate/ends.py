@@ -18,6 +18,7 @@ from holdover.compat.stores.address import (
 )
 from holdover.migrate.errors import (
     MigrateError,
+    PlanBlocked,
     RunNotFound,
     TargetError,
     UsageError,
@@ -27,7 +28,7 @@ from holdover.migrate.layouts.shape import named
 from holdover.migrate.ledger import Ledger, Run
 from holdover.migrate.options import Prepared
 from holdover.migrate.sources import file_path, open_source
-from holdover.migrate.sources.base import Source
+from holdover.migrate.sources.base import Inventory, Source
 from holdover.migrate.targets import Target, open_target
 
 _PATHS = {"sqlite", "file"}
@@ -85,6 +86,17 @@ def refuse_without_runs(target: str, run_id: str | None) -> None:
                 "back.",
                 hint="Check the address.",
             )
+
+
+def refuse_blocked(inventory: Inventory) -> None:
+    """Say what stops a plan where there is none to show it.
+
+    Raises:
+        PlanBlocked: Something does.
+    """
+    if inventory.blockers:
+        first = inventory.blockers[0]
+        raise PlanBlocked(f"{first.message.rstrip('.')}.", hint=f"Add {first.fix}.")
 
 
 def _shown(error: HoldoverError, address: str) -> str:

@@ -20,9 +20,10 @@ from holdover.migrate.ends import (
     find_run,
     opened_source,
     opened_target,
+    refuse_blocked,
     source_identity,
 )
-from holdover.migrate.errors import PlanBlocked, RunNotFound, UsageError
+from holdover.migrate.errors import RunNotFound, UsageError
 from holdover.migrate.ledger import Ledger
 from holdover.migrate.progress import Progress as Reporter
 from holdover.migrate.progress import Silent
@@ -112,11 +113,7 @@ def retire(
         closing(Units()) as units,
     ):
         inventory = reading.inventory()
-        if inventory.blockers:
-            raise PlanBlocked(
-                f"{inventory.blockers[0].message.rstrip('.')}.",
-                hint=f"Add {inventory.blockers[0].fix}.",
-            )
+        refuse_blocked(inventory)
         run = find_run(Ledger(comparing), source_identity(source), prepared)
         if run is None:
             raise RunNotFound(

@@ -24,10 +24,11 @@ from holdover.migrate.ends import (
     find_run,
     opened_source,
     opened_target,
+    refuse_blocked,
     refuse_same_file,
     source_identity,
 )
-from holdover.migrate.errors import PlanBlocked, TargetError, UsageError
+from holdover.migrate.errors import TargetError, UsageError
 from holdover.migrate.ledger import Ledger, Progress, Run, new_run
 from holdover.migrate.progress import Progress as Reporter
 from holdover.migrate.progress import Silent
@@ -348,11 +349,7 @@ class _Sync:
     def _verify(self, target: Target, ledger: Ledger, run: Run) -> None:
         with opened_source(self._source, self._prepared) as source:
             inventory = source.inventory()
-            if inventory.blockers:
-                raise PlanBlocked(
-                    f"{inventory.blockers[0].message.rstrip('.')}.",
-                    hint=f"Add {inventory.blockers[0].fix}.",
-                )
+            refuse_blocked(inventory)
             self._report.verify = compare_reported(
                 source, target, self._prepared, run, self._reporter, inventory
             )

@@ -16,9 +16,9 @@ from holdover.migrate.ends import (
     find_run,
     opened_source,
     opened_target,
+    refuse_blocked,
     source_identity,
 )
-from holdover.migrate.errors import PlanBlocked
 from holdover.migrate.layouts.applying import ShapedTarget
 from holdover.migrate.layouts.shape import named
 from holdover.migrate.ledger import Ledger, Run
@@ -106,11 +106,7 @@ def verify(
         opened_target(target, writing=False) as target_read,
     ):
         inventory = reading.inventory()
-        if inventory.blockers:
-            raise PlanBlocked(
-                f"{inventory.blockers[0].message.rstrip('.')}.",
-                hint=f"Add {inventory.blockers[0].fix}.",
-            )
+        refuse_blocked(inventory)
         run = find_run(Ledger(target_read), source_identity(source), prepared)
         return compare_reported(
             reading, target_read, prepared, run, reporter, inventory

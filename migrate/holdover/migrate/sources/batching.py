@@ -43,6 +43,14 @@ class Rows:
         """Whether their size alone says that it is time to hand them on."""
         return self.size >= _PER_BATCH
 
+    def add(self, one: SourceItem | Reject) -> None:
+        """Take what one record was read as."""
+        if isinstance(one, Reject):
+            self.rejects.append(one)
+        else:
+            self.items.append(one)
+            self.size += size_of(one.content)
+
     def batch(self, cursor: Any = None) -> Batch:
         """Hand on what was read."""
         return Batch(self.items, self.rejects, cursor, self.expired, self.skipped)
@@ -60,3 +68,10 @@ class Pace:
         if records:
             fitting = _AT_ONCE * records // max(size, 1)
             self.records = max(1, min(self._most, fitting, self.records * _GROWTH))
+
+
+def size_of(content: dict[str, Any]) -> int:
+    """About how many bytes a message takes; the deep ones are not gone through."""
+    data = content.get("data", content)
+    text = data.get("content", "")
+    return (len(text) if isinstance(text, str) else len(str(text))) + 50 * len(data)

@@ -22,7 +22,7 @@ from holdover.migrate.sources.dynamodb_items import (
     read_item,
 )
 from holdover.migrate.sources.naming import Names
-from holdover.migrate.sources.whole import WholeSource, size_of
+from holdover.migrate.sources.whole import WholeSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -119,15 +119,12 @@ class DynamoSource(WholeSource):
         seen: set[bytes] = set()
         for item in self._items(partition.spec["segment"], cursor):
             for one in self._read(item, seen):
-                if isinstance(one, Reject):
-                    rows.rejects.append(one)
-                elif isinstance(one, Gone):
+                if isinstance(one, Gone):
                     rows.expired += one.number
                 elif one is None:
                     rows.skipped["not-a-history"] += 1
                 else:
-                    rows.items.append(one)
-                    rows.size += size_of(one.content)
+                    rows.add(one)
                 if rows.count >= size or rows.full:
                     yield rows.batch(done)
                     rows = Rows()

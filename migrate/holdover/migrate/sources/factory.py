@@ -21,7 +21,7 @@ from holdover.migrate.sources.base import Partition, Reject
 from holdover.migrate.sources.batching import Rows, make_item
 from holdover.migrate.sources.messages import NO_OBJECT, Unreadable, read_message
 from holdover.migrate.sources.naming import Names
-from holdover.migrate.sources.whole import WholeSource, size_of
+from holdover.migrate.sources.whole import WholeSource
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -82,11 +82,7 @@ class FactorySource(WholeSource):
             if cursor is not None and name <= cursor:
                 continue
             for one in self._messages(session, f"factory:{self.address}:{name}"):
-                if isinstance(one, Reject):
-                    rows.rejects.append(one)
-                else:
-                    rows.items.append(one)
-                    rows.size += size_of(one.content)
+                rows.add(one)
                 if rows.count >= size or rows.full:
                     yield rows.batch(done)
                     rows = Rows()

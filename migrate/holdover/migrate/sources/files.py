@@ -41,7 +41,7 @@ from holdover.migrate.sources.sniffing import (
     kind_by_name,
     kind_of_bytes,
 )
-from holdover.migrate.sources.whole import WholeSource, size_of, take_inventory
+from holdover.migrate.sources.whole import WholeSource, take_inventory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -161,11 +161,8 @@ class FileHistories(WholeSource):
             if isinstance(problem, Skipped):
                 rows.skipped["not-a-history"] += 1
             for one in [problem] if problem else self._messages(entry):
-                if isinstance(one, Reject):
-                    rows.rejects.append(one)
-                elif not isinstance(one, Skipped):
-                    rows.items.append(one)
-                    rows.size += size_of(one.content)
+                if not isinstance(one, Skipped):
+                    rows.add(one)
                 if rows.count >= size or rows.full:
                     yield rows.batch(done)
                     rows = Rows()

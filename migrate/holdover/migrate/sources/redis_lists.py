@@ -26,6 +26,7 @@ from holdover.migrate.sources.redis_messages import holds_message
 from holdover.migrate.sources.redis_prefixes import Prefixes, Session
 from holdover.migrate.sources.redis_spool import PARTS
 from holdover.migrate.sources.redis_wire import is_hidden, unavailable
+from holdover.migrate.sources.whole import WholeSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -48,7 +49,7 @@ class Wanted(NamedTuple):
     locator: str
 
 
-class RedisLists:
+class RedisLists(WholeSource):
     """The lists of chat histories in a Redis.
 
     A list is read whole, its oldest message first.
@@ -140,21 +141,6 @@ class RedisLists:
                         rows = Rows()
         if rows.count:
             yield rows.batch()
-
-    def keys(
-        self, partition: Partition, *, size: int = 10_000
-    ) -> Iterator[list[SourceItem]]:
-        """Read whole messages: a name alone does not tell one."""
-        for batch in self.read(partition, size=size):
-            yield batch.items
-
-    def fetch(
-        self,
-        partition: Partition,  # noqa: ARG002 - an item tells its list
-        items: Sequence[SourceItem],
-    ) -> Batch:
-        """Give back what `keys` gave whole."""
-        return Rows(list(items)).batch()
 
     def close(self) -> None:
         """Close the connection and give the disk space of the scan back."""

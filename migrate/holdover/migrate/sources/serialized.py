@@ -36,7 +36,7 @@ from holdover.migrate.sources.sniffing import (
     kind_of_bytes,
     may_be_memory,
 )
-from holdover.migrate.sources.whole import size_of, take_inventory
+from holdover.migrate.sources.whole import take_inventory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,15 +135,12 @@ class MemoryFiles(FileHistories):
             if cursor is not None and order_of(entry.place) <= order_of(cursor):
                 continue
             for one in [problem] if problem else self._held(entry):
-                if isinstance(one, Reject):
-                    rows.rejects.append(one)
-                elif isinstance(one, Skip):
+                if isinstance(one, Skip):
                     rows.skipped[one.reason] += one.number
                 elif isinstance(one, Skipped):
                     rows.skipped[_NO_HISTORY] += 1
                 else:
-                    rows.items.append(one)
-                    rows.size += size_of(one.content)
+                    rows.add(one)
                 if rows.count >= size or rows.full:
                     yield rows.batch(done)
                     rows = Rows()

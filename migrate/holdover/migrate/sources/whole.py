@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from holdover.migrate.sources.base import Batch, Group, Inventory
+from holdover.migrate.sources.batching import size_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -113,10 +114,3 @@ def take_inventory(found: Inventory, batches: Iterator[Batch]) -> None:
     found.notes += [
         f"Not moved: {number:,} {reason}." for reason, number in skipped.items()
     ]
-
-
-def size_of(content: dict[str, Any]) -> int:
-    """About how many bytes a message takes; the deep ones are not gone through."""
-    data = content.get("data", content)
-    text = data.get("content", "")
-    return (len(text) if isinstance(text, str) else len(str(text))) + 50 * len(data)

@@ -124,6 +124,17 @@ def connected_to_read(path: str) -> sqlite3.Connection:
     return conn
 
 
+def cannot_open(path: str, what: str, error: sqlite3.Error) -> StoreUnavailable:
+    """Why a SQLite file cannot be opened as a store or something else."""
+    folder = Path(os.path.realpath(path)).parent
+    return StoreUnavailable(
+        f"{path} cannot be opened as a {what}: {error}.",
+        hint="Check the file, its rights and the free space."
+        if os.access(folder, os.W_OK)
+        else f"The folder {folder} cannot be written.",
+    )
+
+
 def _open_sqlite(
     path: str, shown: str, index: dict[str, Any] | None, *, writing: bool
 ) -> Target:
@@ -156,12 +167,7 @@ def _open_sqlite(
             conn.close()
             raise
     except sqlite3.Error as error:
-        raise StoreUnavailable(
-            f"{path} cannot be opened as a store: {error}.",
-            hint="Check the file, its rights and the free space."
-            if os.access(folder, os.W_OK)
-            else f"The folder {folder} cannot be written.",
-        ) from error
+        raise cannot_open(path, "store", error) from error
     store = sqlite.HoldoverSqliteStore(conn)
     store.is_setup = True
     return SqliteTarget(store, shown, path)

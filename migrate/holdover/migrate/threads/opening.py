@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdover.compat.errors import StoreUnavailable, StoreUnsuitable
+from holdover.compat.errors import StoreUnsuitable
 from holdover.compat.stores.address import (
     redact_url,
     resolve_env,
@@ -56,7 +55,10 @@ def open_threads(address: str, *, writing: bool) -> ThreadTable | None:
 
 def _open_sqlite(path: str, *, writing: bool) -> ThreadTable | None:
     from holdover.compat.stores import sqlite  # noqa: PLC0415 - loads sqlite-vec
-    from holdover.migrate.targets import connected_to_read  # noqa: PLC0415
+    from holdover.migrate.targets import (  # noqa: PLC0415
+        cannot_open,
+        connected_to_read,
+    )
     from holdover.migrate.threads.sqlite import SqliteThreads  # noqa: PLC0415
 
     if not writing and (not Path(path).exists() or not Path(path).stat().st_size):
@@ -75,13 +77,7 @@ def _open_sqlite(path: str, *, writing: bool) -> ThreadTable | None:
             conn.close()
             raise
     except sqlite3.Error as error:
-        folder = Path(os.path.realpath(path)).parent
-        raise StoreUnavailable(
-            f"{path} cannot be opened as a checkpointer: {error}.",
-            hint="Check the file, its rights and the free space."
-            if os.access(folder, os.W_OK)
-            else f"The folder {folder} cannot be written.",
-        ) from error
+        raise cannot_open(path, "checkpointer", error) from error
     return table
 
 
